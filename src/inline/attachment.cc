@@ -569,6 +569,13 @@ Event Attachment::wait(std::chrono::milliseconds timeout) {
   }
 }
 
+bool Attachment::loader_waits() const {
+  const uint32_t mine = 1U << state_->geometry.session;
+  const uint32_t all =
+      __atomic_load_n(&state_->arena.target_page().loader_sessions, __ATOMIC_ACQUIRE);
+  return (all & mine) != 0;
+}
+
 void Attachment::look_at_mappings() {
   if (state_->attached) state_->mappings.look(state_->pid, state_->arena);
 }

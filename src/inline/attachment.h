@@ -287,6 +287,8 @@ class Attachment {
   // threads do not stop; nothing is changed then.
   Expected<DetachReport> disarm(std::span<const uint64_t> bodies);
 
+  // From now on the caller traces it: OpenOptions::is_held.
+  void set_held();
   // Whether another process with these mappings has the arena: a forked child, say.
   [[nodiscard]] bool is_in(std::span<const target::Mapping> maps) const;
   // In place of detach(), of who has installed copies: the process, and its children, run on with
@@ -295,6 +297,9 @@ class Attachment {
 
   [[nodiscard]] TargetState state() const;
   Event wait(std::chrono::milliseconds timeout);
+  // Whether a loader still waits for the answer to what wait() has told last. What it has loaded
+  // has not run then.
+  [[nodiscard]] bool loader_waits() const;
   // Lets a loader that waits go on. False when it did not wait until now: functions of the new
   // modules may have run before they were armed.
   bool modules_done();

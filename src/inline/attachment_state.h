@@ -125,6 +125,8 @@ Expected<InstallReport> install_hook(Attachment::State& state, const ModuleReque
 
 // The loader goes on, and waits for us next time, also when it did not this time.
 void answer_loader(Attachment::State& state);
+// It goes on, and no loader waits for us again.
+void let_loaders_go(Attachment::State& state);
 
 // What became of the text of a process that was left, and of so many sites in it.
 void log_detached(pid_t pid, const DetachReport& report, size_t sites);

@@ -86,7 +86,12 @@ Expected<void> Attachment::install_copies(const CopyRoom& room, std::span<const 
   return {};
 }
 
+void Attachment::set_held() {
+  state_->options.is_held = true;
+}
+
 void Attachment::leave_copies() {
+  let_loaders_go(*state_);
   state_->attached = false;
   __atomic_store_n(&state_->session().state, 0U, __ATOMIC_RELEASE);
 }

@@ -195,7 +195,8 @@ class Leaving {
   DetachReport report_;
 };
 
-// A loader that waits for us goes on, and none waits again.
+}  // namespace
+
 void let_loaders_go(Attachment::State& state) {
   abi::TargetPage& page = state.arena.target_page();
   state.loader_seen =
@@ -203,8 +204,6 @@ void let_loaders_go(Attachment::State& state) {
   answer_loader(state);
   __atomic_fetch_and(&page.loader_sessions, ~(1U << state.geometry.session), __ATOMIC_ACQ_REL);
 }
-
-}  // namespace
 
 Expected<DetachReport> Attachment::detach() {
   if (!state_->attached) return DetachReport{};

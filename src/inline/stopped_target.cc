@@ -464,7 +464,11 @@ void StoppedTarget::resume() {
     if (thread.registers_changed) {
       (void)ptrace(PTRACE_SETREGS, thread.tid, nullptr, &thread.registers);
     }
-    if (is_held_) continue;
+    if (is_held_) {
+      const bool has_called = call_stack_ != 0 && thread.tid == threads_[caller_].tid;
+      if (has_called) stand_before_restart(thread);
+      continue;
+    }
     const auto signal = static_cast<uint64_t>(thread.pending_signal);
     if (trace(PTRACE_DETACH, thread.tid, signal) == 0) std::erase(seized_, thread.tid);
   }

@@ -16,8 +16,10 @@ Expected<ModuleNames> ModuleNames::of(const target::ModuleImage& image) {
   }
   all.functions.assign(functions.begin(), functions.end());
   std::unordered_map<uint64_t, std::string> symbols;
-  for (const target::ImportSlot& slot : CLEW_TRY(image.import_slots()))
+  for (const target::ImportSlot& slot : CLEW_TRY(image.import_slots())) {
     symbols.emplace(slot.slot_address, slot.symbol);
+    if (slot.symbol == "dlopen" || slot.symbol == "dlmopen") all.opens_libraries = true;
+  }
   const recorder::Imports known = CLEW_TRY(recorder::Imports::of(image));
   for (const recorder::KnownImport& import : known.known())
     all.imports.push_back({import, symbols[import.slot]});

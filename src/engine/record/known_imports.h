@@ -22,6 +22,7 @@ struct ModuleNames {
   };
   std::vector<std::string> functions;  // That others may find; each once.
   std::vector<Import> imports;         // Of names that are known. By slot.
+  bool opens_libraries = false;        // It may have some loaded later.
 
   static Expected<ModuleNames> of(const target::ModuleImage& image);
 };

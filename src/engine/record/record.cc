@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/record/record.h"
 
+#include <algorithm>
 #include <csignal>
 #include <memory>
 #include <optional>
@@ -83,6 +84,7 @@ class Recorder final : public WatchListener {
     CLEW_TRY(launched.set_free());
     Watch watch = CLEW_TRY(Watch::seize(command_));
     hear_requests();
+    recorded_.at(command_)->set_held();
     // The terminal's signals are meant for the command.
     (void)std::signal(SIGINT, SIG_IGN);
     (void)std::signal(SIGQUIT, SIG_IGN);
@@ -134,6 +136,26 @@ class Recorder final : public WatchListener {
     if (recorded != recorded_.end()) recorded->second->caught(thread);
   }
 
+  [[nodiscard]] bool may_load() const override {
+    return std::any_of(recorded_.begin(), recorded_.end(),
+                       [](const auto& one) { return one.second->may_load(); });
+  }
+
+  std::vector<pid_t> loading() override {
+    std::vector<pid_t> all;
+    for (const auto& [pid, process] : recorded_) {
+      if (pid == process->pid() && process->is_loading()) all.push_back(pid);
+    }
+    return all;
+  }
+
+  void loaded(pid_t process, bool stands) override {
+    const auto recorded = recorded_.find(process);
+    if (recorded == recorded_.end()) return;
+    recorded->second->load(stands);
+    tell_left(*recorded->second);
+  }
+
   void ended(pid_t process, pid_t thread) override {
     const auto recorded = recorded_.find(process);
     if (recorded == recorded_.end()) return;
@@ -144,7 +166,7 @@ class Recorder final : public WatchListener {
   [[nodiscard]] int door() const override { return requests_ ? requests_->descriptor() : -1; }
 
   void knocked(Stops& stops) override {
-    const auto request = requests_->next();
+    const auto request = requests_ ? requests_->next() : std::nullopt;
     if (!request) return;
     const ThreadStatus status = status_of(request->process);
     const auto recorded = recorded_.find(status.process);
@@ -156,14 +178,18 @@ class Recorder final : public WatchListener {
   }
 
  private:
+  void tell_left(const RecordedProcess& process) {
+    for (const LeftModule& left : process.left())
+      told_.tell(left.path, left.reason);
+  }
+
   // False when nothing of it can be recorded.
   Expected<bool> record(Begun begun) {
     const pid_t pid = begun.pid;
     std::shared_ptr<RecordedProcess> process =
         CLEW_TRY(RecordedProcess::open(std::move(begun), files_, notices_));
     if (process == nullptr) return false;
-    for (const LeftModule& left : process->left())
-      told_.tell(left.path, left.reason);
+    tell_left(*process);
     recorded_.insert_or_assign(pid, std::move(process));
     return true;
   }

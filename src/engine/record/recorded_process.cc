@@ -23,6 +23,9 @@ using recorder::file_of;
 namespace {
 
 constexpr uint32_t kRegionSizeLog2 = 12;
+// Until we come to hold it: what it has loaded is analysed afterwards. When we are killed, it waits
+// so long once.
+constexpr std::chrono::milliseconds kLoaderTimeout{1000};
 constexpr uint32_t kCursorOffset = abi::kFrameEnd;  // In the session's region.
 
 // The first slot from this one on that has a page: who looks at all makes them.
@@ -36,14 +39,35 @@ std::optional<uint32_t> next_touched(const inline_::ArenaView& arena, uint32_t s
   return found < arena.slot_count ? std::optional(static_cast<uint32_t>(found)) : std::nullopt;
 }
 
+// What stands between the copy and the entries: how unwinders go through it.
+struct Places {
+  uint64_t unwind = 0;
+  uint64_t entries = 0;
+};
+
+Places places_behind(const SharedModule& shared) {
+  const uint64_t unwind = shared.unwind().address - shared.copy().address;
+  return {unwind, (unwind + shared.unwind().bytes.size() + 63) / 64 * 64};
+}
+
+bool is_same(const target::ProcessModule& one, const target::ProcessModule& other) {
+  return one.path == other.path && one.load_bias == other.load_bias &&
+         one.build_id == other.build_id && one.inode == other.inode;
+}
+
+bool is_mapped(const recorder::SnapModule& one, const std::vector<target::ProcessModule>& modules) {
+  return std::any_of(modules.begin(), modules.end(), [&](const target::ProcessModule& module) {
+    return module.path == one.path && module.load_bias == one.load_bias;
+  });
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<RecordedProcess>> RecordedProcess::open(Begun begun, ModuleFiles& files,
                                                                  Notices& notices) {
   auto process = std::make_unique<RecordedProcess>(Key(), std::move(begun.command), files);
-  const auto modules = CLEW_TRY(target::read_modules(begun.pid));
-  const std::vector<Planned> planned = CLEW_TRY(process->plan(modules));
-  if (!planned.empty()) CLEW_TRY(process->attach(begun, modules));
+  const std::vector<Planned> planned = CLEW_TRY(process->plan(begun.pid));
+  if (!planned.empty()) CLEW_TRY(process->attach(begun));
   for (const Planned& one : planned) {
     notices.progress(fmt::format("preparing {}", file_of(one.module.path)));
     Expected<void> recorded = process->record_module(one);
@@ -52,16 +76,17 @@ Expected<std::unique_ptr<RecordedProcess>> RecordedProcess::open(Begun begun, Mo
     if (is_last_straw) return tl::unexpected(std::move(recorded.error()));
     process->left_.push_back({one.module.path, std::move(recorded.error())});
   }
+  if (process->opens_libraries_) process->follow_loader();
   notices.progress("");
   if (process->installed_.empty()) process.reset();
   return process;
 }
 
 // What can be said before anything is in the process.
-Expected<std::vector<RecordedProcess::Planned>> RecordedProcess::plan(
-    std::span<const target::ProcessModule> modules) {
+Expected<std::vector<RecordedProcess::Planned>> RecordedProcess::plan(pid_t pid) {
   std::vector<Planned> all;
-  for (const target::ProcessModule& module : modules) {
+  modules_ = CLEW_TRY(target::read_modules(pid));
+  for (const target::ProcessModule& module : modules_) {
     Expected<std::optional<Planned>> planned = plan(module);
     if (!planned && module.is_executable) return tl::unexpected(std::move(planned.error()));
     if (!planned) left_.push_back({module.path, std::move(planned.error())});
@@ -79,16 +104,17 @@ Expected<std::optional<RecordedProcess::Planned>> RecordedProcess::plan(
     return module.problem.empty() ? Expected<Nothing>(tl::unexpected(file.error())) : Nothing();
   }
   known_.add((*file)->names, (*file)->is_left_out);
+  if ((*file)->names.opens_libraries && !(*file)->is_left_out) opens_libraries_ = true;
   if ((*file)->is_left_out || !module.problem.empty()) return Nothing();
   return Nothing(Planned{module, *file});
 }
 
-Expected<void> RecordedProcess::attach(const Begun& begun,
-                                       std::span<const target::ProcessModule> modules) {
+Expected<void> RecordedProcess::attach(const Begun& begun) {
   inline_::OpenOptions options;
   options.region.size_log2 = kRegionSizeLog2;
   options.fork_policy = abi::ForkPolicy::Follow;
   options.is_held = begun.is_held;
+  options.loader_timeout = kLoaderTimeout;
   attachment_.emplace(CLEW_TRY(inline_::Attachment::open(begun.pid, options)));
   lobes_.emplace(CLEW_TRY(LobeFile::create(attachment_->arena().slot_count)));
   const inline_::SharedPart part = {.descriptor = lobes_->descriptor(),
@@ -97,7 +123,7 @@ Expected<void> RecordedProcess::attach(const Begun& begun,
                                     .is_inherited = true};
   lobes_->place(CLEW_TRY(attachment_->share(std::span(&part, 1))).front());
   give_cursors();
-  answers_ = CLEW_TRY(inline_::Answers::install(*attachment_, modules));
+  answers_ = CLEW_TRY(inline_::Answers::install(*attachment_, modules_));
   return {};
 }
 
@@ -149,8 +175,9 @@ Expected<void> RecordedProcess::record_module(const Planned& planned) {
                               .taken = taken_ids()}));
   const recorder::RecordedModule& recorded = shared->module();
   if (recorded.proof().proved.empty()) return {};
-  CLEW_TRY(install(module, *shared));
   const copy::ModuleCopy& copy = shared->copy();
+  const inline_::CopyRoom room = CLEW_TRY(take_room(module, *shared));
+  CLEW_TRY(install(module, *shared, room));
   recorder::SnapModule described = {.load_bias = module.load_bias,
                                     .copy_address = copy.address,
                                     .code_size = copy.code_size,
@@ -163,23 +190,40 @@ Expected<void> RecordedProcess::record_module(const Planned& planned) {
   log_step(attachment_->pid(), "{}: {} of {} functions record ({} heads, {} bits)", module.path,
            proof.proved.size(), proof.proved.size() + proof.refused.size(),
            recorded.probes().counts.heads, recorded.probes().counts.bits);
-  installed_.push_back({std::move(shared), std::move(described)});
+  installed_.push_back({std::move(shared), std::move(described), room});
   return {};
 }
 
+// A library that is opened again where it was has its copies still there.
+Expected<bool> RecordedProcess::record_again(const Planned& planned) {
+  const target::ProcessModule& module = planned.module;
+  const auto again = std::find_if(installed_.begin(), installed_.end(), [&](const Installed& one) {
+    return one.is_gone && one.described.path == module.path &&
+           one.described.build_id == module.build_id && !module.build_id.empty() &&
+           one.described.load_bias == module.load_bias && !one.module->is_broken();
+  });
+  if (again == installed_.end()) return false;
+  CLEW_TRY(install(module, *again->module, again->room));
+  again->is_gone = false;
+  return true;
+}
+
 // Room for the entries is not known before they are written, and they are written for a place.
-Expected<void> RecordedProcess::install(const target::ProcessModule& module, SharedModule& shared) {
+Expected<inline_::CopyRoom> RecordedProcess::take_room(const target::ProcessModule& module,
+                                                       const SharedModule& shared) {
   constexpr uint64_t kEntryBytesMax = 320;
-  const recorder::RecordedModule& recorded = shared.module();
-  const copy::ModuleCopy& copy = shared.copy();
-  const copy::UnwindBytes& unwind = shared.unwind();
-  const uint64_t copied = unwind.address - copy.address;
-  const uint64_t in_front = (copied + unwind.bytes.size() + 63) / 64 * 64;
-  const uint64_t size = in_front + 256 + kEntryBytesMax * copy.functions.size();
+  const uint64_t size =
+      places_behind(shared).entries + 256 + kEntryBytesMax * shared.copy().functions.size();
   const uint64_t low = module.executable_ranges.front().start;
   const uint64_t high = module.executable_ranges.back().end;
-  const inline_::CopyRoom room =
-      CLEW_TRY(attachment_->take_copy_room(low, high, size, copy.address % 64));
+  return attachment_->take_copy_room(low, high, size, shared.copy().address % 64);
+}
+
+Expected<void> RecordedProcess::install(const target::ProcessModule& module, SharedModule& shared,
+                                        const inline_::CopyRoom& room) {
+  const recorder::RecordedModule& recorded = shared.module();
+  const copy::ModuleCopy& copy = shared.copy();
+  const Places behind = places_behind(shared);
   CLEW_TRY(shared.move_to(module.load_bias, room.address));
   const recorder::EntryProbes probes(
       {recorded.facts(), recorded.proof(), recorded.copied(), recorded.tiling()}, recorded.probes(),
@@ -187,13 +231,15 @@ Expected<void> RecordedProcess::install(const target::ProcessModule& module, Sha
   const recorder::EntryProbe probe = [&](uint64_t function, uint64_t at) {
     return probes.bytes(function, at);
   };
-  const recorder::Entries entries = CLEW_TRY(recorder::make_entries(
-      recorded.facts(), copy, probe, places_of(room), {module.load_bias, room.address + in_front}));
+  const recorder::Entries entries =
+      CLEW_TRY(recorder::make_entries(recorded.facts(), copy, probe, places_of(room),
+                                      {module.load_bias, room.address + behind.entries}));
   CLEW_TRY(answer(module, shared));
   std::vector<uint8_t> bytes = copy.bytes;
-  bytes.resize(copied);
-  bytes.insert(bytes.end(), unwind.bytes.begin(), unwind.bytes.end());
-  bytes.resize(in_front);
+  bytes.resize(behind.unwind);
+  const std::vector<uint8_t>& unwind = shared.unwind().bytes;
+  bytes.insert(bytes.end(), unwind.begin(), unwind.end());
+  bytes.resize(behind.entries);
   bytes.insert(bytes.end(), entries.bytes.begin(), entries.bytes.end());
   return attachment_->install_copies(room, bytes, entries.patches);
 }
@@ -206,6 +252,61 @@ Expected<void> RecordedProcess::answer(const target::ProcessModule& module,
                                       .size_bytes = shared.copy().code_size,
                                       .original = module.executable_ranges.front().start,
                                       .header = unwind.address + unwind.header});
+}
+
+// Where it cannot be followed, later libraries are not recorded.
+void RecordedProcess::follow_loader() {
+  if (installed_.empty()) return;
+  const Expected<void> followed = attachment_->follow_modules();
+  follows_loader_ = followed.has_value();
+  if (!followed) log_step(attachment_->pid(), "{}", followed.error().message);
+}
+
+bool RecordedProcess::is_loading() {
+  if (!follows_loader_) return false;
+  const uint32_t session = attachment_->geometry().session;
+  const uint32_t requests =
+      __atomic_load_n(&attachment_->arena().target->loader_requests[session], __ATOMIC_ACQUIRE);
+  if (requests == seen_requests_) return false;
+  seen_requests_ = requests;
+  return attachment_->wait(std::chrono::milliseconds(0)) == inline_::Event::ModulesChanged;
+}
+
+// A loader that did not wait as long as it took us to come has begun to run what it has loaded.
+void RecordedProcess::load(bool stands) {
+  auto modules = target::read_modules(attachment_->pid());
+  if (modules) {
+    const bool is_late = !stands || !attachment_->loader_waits();
+    for (Installed& one : installed_)
+      one.is_gone = one.is_gone || !is_mapped(one.described, *modules);
+    for (const target::ProcessModule& module : *modules) {
+      if (!is_known(module)) load_module(module, is_late);
+    }
+    modules_ = std::move(*modules);
+  }
+  (void)attachment_->modules_done();
+}
+
+void RecordedProcess::load_module(const target::ProcessModule& module, bool is_late) {
+  constexpr size_t kInstalledMax = 1000;
+  const auto planned = plan(module);
+  if (planned && !*planned) return;
+  Expected<void> recorded;
+  if (!planned) {
+    recorded = tl::unexpected(planned.error());
+  } else if (is_late) {
+    recorded = fail(ErrorCode::Limit, "its loader did not wait as long as its analysis took");
+  } else if (const auto again = record_again(**planned); !again) {
+    recorded = tl::unexpected(again.error());
+  } else if (!*again && installed_.size() < kInstalledMax) {
+    recorded = record_module(**planned);
+  }
+  if (!recorded) left_.push_back({module.path, std::move(recorded.error())});
+}
+
+bool RecordedProcess::is_known(const target::ProcessModule& module) const {
+  return std::any_of(modules_.begin(), modules_.end(),
+                     [&](const target::ProcessModule& one) { return is_same(one, module); });
 }
 
 recorder::HeadPlaces RecordedProcess::places_of(const inline_::CopyRoom& room) const {

@@ -63,6 +63,13 @@ class RecordedProcess {
   [[nodiscard]] const std::vector<LeftModule>& left() const { return left_; }
   // Whether a process with these mappings is it, or was forked by it.
   [[nodiscard]] bool is_in(std::span<const target::Mapping> maps) const;
+  // Whether its loader waits for us: it has changed the list of modules. A cheap look.
+  [[nodiscard]] bool is_loading();
+  // What has been loaded is recorded from now on, if all its threads stand, and what is gone is no
+  // longer. The reasons why a module is not are in left(). The loader may go on.
+  void load(bool stands);
+  // Whether it may load anything later.
+  [[nodiscard]] bool may_load() const { return follows_loader_; }
   // A handler is going to run in this thread.
   void caught(const WatchedThread& thread) const;
   // Its slot is free for another thread, which goes on in its lobe.
@@ -70,12 +77,17 @@ class RecordedProcess {
   [[nodiscard]] recorder::Snap snap_of(const Crash& crash, Standstill& threads) const;
   // Nobody has stopped it: its threads stand while they are copied, and for nothing else.
   [[nodiscard]] recorder::Snap snap_of(pid_t process, Stops& stops) const;
+  // From now on the caller traces it.
+  void set_held() { attachment_->set_held(); }
+  [[nodiscard]] pid_t pid() const { return attachment_->pid(); }
 
  private:
   struct Installed {
     // Shared by all processes that have it; its copy may have been moved for another one.
     std::shared_ptr<SharedModule> module;
     recorder::SnapModule described;
+    inline_::CopyRoom room;
+    bool is_gone = false;  // Unloaded. Its records and copies are still there.
   };
   // A module that is going to be recorded.
   struct Planned {
@@ -83,12 +95,19 @@ class RecordedProcess {
     std::shared_ptr<const ModuleFile> file;
   };
 
-  Expected<std::vector<Planned>> plan(std::span<const target::ProcessModule> modules);
+  Expected<std::vector<Planned>> plan(pid_t pid);
+  void follow_loader();
+  void load_module(const target::ProcessModule& module, bool is_late);
+  [[nodiscard]] bool is_known(const target::ProcessModule& module) const;
   // Nothing when the module stays as it is.
   Expected<std::optional<Planned>> plan(const target::ProcessModule& module);
-  Expected<void> attach(const Begun& begun, std::span<const target::ProcessModule> modules);
+  Expected<void> attach(const Begun& begun);
   Expected<void> record_module(const Planned& planned);
-  Expected<void> install(const target::ProcessModule& module, SharedModule& shared);
+  Expected<bool> record_again(const Planned& planned);
+  Expected<inline_::CopyRoom> take_room(const target::ProcessModule& module,
+                                        const SharedModule& shared);
+  Expected<void> install(const target::ProcessModule& module, SharedModule& shared,
+                         const inline_::CopyRoom& room);
   // Before the copies are led to.
   Expected<void> answer(const target::ProcessModule& module, const SharedModule& shared);
   [[nodiscard]] recorder::HeadPlaces places_of(const inline_::CopyRoom& room) const;
@@ -111,6 +130,10 @@ class RecordedProcess {
   std::optional<inline_::Attachment> attachment_;
   std::optional<inline_::Answers> answers_;  // Nothing when the C library has no such function.
   std::vector<Installed> installed_;
+  bool opens_libraries_ = false;
+  bool follows_loader_ = false;
+  uint32_t seen_requests_ = 0;
+  std::vector<target::ProcessModule> modules_;  // As the loader has them, as far as we have looked.
 };
 
 }  // namespace clew::engine

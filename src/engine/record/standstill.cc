@@ -25,18 +25,30 @@ user_regs_struct registers_of(pid_t thread) {
   return registers;
 }
 
-Standstill::Standstill(Stops& stops, pid_t process, pid_t standing)
-    : stops_(stops), process_(process) {
+Standstill::Standstill(Stops& stops, pid_t process, pid_t standing, Calls calls)
+    : stops_(stops), process_(process), calls_(calls) {
   if (standing != 0) threads_.push_back({.thread = standing, .registers = registers_of(standing)});
-  for (const pid_t thread : threads_of(process)) {
-    if (thread == standing) continue;
+  // Those that run meanwhile may make others.
+  while (look_for_others()) {
+  }
+}
+
+// False when there are none.
+bool Standstill::look_for_others() {
+  const size_t known = threads_.size();
+  for (const pid_t thread : threads_of(process_)) {
+    const bool is_known =
+        std::any_of(threads_.begin(), threads_.begin() + static_cast<ptrdiff_t>(known),
+                    [thread](const Thread& one) { return one.thread == thread; });
+    if (is_known) continue;
     if (auto found = look_at(thread)) threads_.push_back(*found);
   }
   std::vector<Thread*> running;
-  for (Thread& thread : threads_) {
-    if (thread.state == State::Asked) running.push_back(&thread);
+  for (size_t i = known; i < threads_.size(); ++i) {
+    if (threads_[i].state == State::Asked) running.push_back(&threads_[i]);
   }
   stop(std::move(running));
+  return threads_.size() > known;
 }
 
 Standstill::~Standstill() {
@@ -53,7 +65,7 @@ std::optional<Standstill::Thread> Standstill::look_at(pid_t thread) const {
   }
   const ThreadStatus status = status_of(thread);
   if (status.process != process_ || status.has_ended()) return std::nullopt;
-  const auto waits = waiting(process_, thread);
+  const auto waits = calls_ == Calls::Left ? waiting(process_, thread) : std::nullopt;
   found.state = waits && waits->is_in_call ? State::InCall : State::Asked;
   found.switches = status.switches;  // From before it was seen to wait.
   if (waits) found.registers = waits->registers;
@@ -113,6 +125,12 @@ std::vector<WatchedThread> Standstill::threads() const {
     if (thread.registers) all.push_back({thread.thread, *thread.registers});
   }
   return all;
+}
+
+bool Standstill::is_complete() const {
+  return std::none_of(threads_.begin(), threads_.end(), [](const Thread& thread) {
+    return thread.state == State::InCall || thread.state == State::Unwilling;
+  });
 }
 
 size_t Standstill::stopped_count() const {

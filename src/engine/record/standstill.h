@@ -3,7 +3,7 @@
 // that waits in a system call is left in it: some calls would come back with EINTR, though no
 // handler has run (signal(7): epoll_wait, and others), and one that waits for a disk cannot be
 // stopped at all. Whether it has run meanwhile is asked afterwards, and whoever has copied what it
-// writes copies it again.
+// writes copies it again. Where code is going to be changed, those are stopped, too.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ class Standstill {
  public:
   // `standing` stands already, and stays when the others go on; 0: none does. Stops that have
   // another cause are held in `stops`, and must be told before the threads end.
-  Standstill(Stops& stops, pid_t process, pid_t standing);
+  enum class Calls : uint8_t { Left, Stopped };  // Those who wait in one.
+  Standstill(Stops& stops, pid_t process, pid_t standing, Calls calls = Calls::Left);
   Standstill(const Standstill&) = delete;
   Standstill& operator=(const Standstill&) = delete;
   ~Standstill();  // The threads go on.
@@ -38,6 +39,8 @@ class Standstill {
   bool has_moved();
 
   [[nodiscard]] size_t stopped_count() const;
+  // Does every thread stand?
+  [[nodiscard]] bool is_complete() const;
 
  private:
   enum class State : uint8_t {
@@ -57,10 +60,12 @@ class Standstill {
   // Nothing when it has ended.
   [[nodiscard]] std::optional<Thread> look_at(pid_t thread) const;
   void stop(std::vector<Thread*> running);
+  bool look_for_others();
   void take(Thread& thread, Stops::Deadline deadline);
 
   Stops& stops_;
   pid_t process_;
+  Calls calls_;
   std::vector<Thread> threads_;
 };
 

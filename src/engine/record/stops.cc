@@ -47,33 +47,29 @@ Expected<Stops> Stops::open() {
   return Stops(std::move(descriptor));
 }
 
-bool Stops::wait(int door, int timeout_ms) {
+Stops::Woken Stops::wait(int door, std::chrono::milliseconds limit) {
   std::array<pollfd, 2> all = {{{signals_.get(), POLLIN, 0}, {door, POLLIN, 0}}};
-  if (poll(all.data(), all.size(), timeout_ms) <= 0) return false;
+  if (poll(all.data(), all.size(), static_cast<int>(limit.count())) <= 0) return Woken::ByTime;
   signalfd_siginfo signal{};
-  if (read(signals_.get(), &signal, sizeof(signal)) > 0) may_be_there_ = true;
-  return all[1].revents != 0;
+  (void)!read(signals_.get(), &signal, sizeof(signal));
+  return all[1].revents != 0 ? Woken::ByDoor : Woken::ByChild;
 }
 
-Expected<std::optional<Stop>> Stops::next(int door) {
+// Who handled the last one may have taken a SIGCHLD (inline/brief_wait.h), so threads are asked
+// first.
+Expected<std::optional<Stop>> Stops::next(int door, std::chrono::milliseconds limit) {
   if (!held_.empty()) {
     const Stop stop = held_.front();
     held_.erase(held_.begin());
-    may_be_there_ = true;  // Who handles it may take a SIGCHLD (inline/brief_wait.h).
     return stop;
   }
+  if (++before_look_ % kStopsBetweenLooks == 0) return std::nullopt;
   while (true) {
-    if (++before_look_ % kStopsBetweenLooks == 0 && wait(door, 0)) return std::nullopt;
-    if (may_be_there_) {
-      Stop stop;
-      stop.thread = wait_without_waiting(-1, stop.status);
-      if (stop.thread > 0) return stop;
-      if (stop.thread < 0) {
-        return fail(ErrorCode::Io, fmt::format("waitpid: {}", error_text(errno)));
-      }
-      may_be_there_ = false;
-    }
-    if (wait(door, -1)) return std::nullopt;
+    Stop stop;
+    stop.thread = wait_without_waiting(-1, stop.status);
+    if (stop.thread > 0) return stop;
+    if (stop.thread < 0) return fail(ErrorCode::Io, fmt::format("waitpid: {}", error_text(errno)));
+    if (wait(door, limit) != Woken::ByChild) return std::nullopt;
   }
 }
 
@@ -85,7 +81,7 @@ std::optional<Stop> Stops::of(pid_t thread, Deadline deadline) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) return std::nullopt;
-    (void)wait(-1, static_cast<int>(left.count()));
+    (void)wait(-1, left);
   }
 }
 

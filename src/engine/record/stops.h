@@ -26,8 +26,11 @@ class Stops {
   // Errors: Io.
   static Expected<Stops> open();
 
-  // The next one, or nothing when `door` can be read. Waits. Errors: Io, as when no thread is left.
-  Expected<std::optional<Stop>> next(int door);
+  static constexpr std::chrono::milliseconds kNoLimit{-1};
+
+  // The next one, or nothing when `door` (-1: none) may be readable, or the time is over. Waits.
+  // Errors: Io, as when no thread is left.
+  Expected<std::optional<Stop>> next(int door, std::chrono::milliseconds limit);
   // That of a thread, unless it comes too late.
   std::optional<Stop> of(pid_t thread, Deadline deadline);
 
@@ -37,13 +40,11 @@ class Stops {
 
  private:
   explicit Stops(FileDescriptor signals) : signals_(std::move(signals)) {}
-  // Until a thread has stopped, `door` (-1: none) can be read, or the time is over (-1: never).
-  // Whether it is the door.
-  bool wait(int door, int timeout_ms);
+  enum class Woken : uint8_t { ByChild, ByDoor, ByTime };
+  Woken wait(int door, std::chrono::milliseconds limit);
 
   FileDescriptor signals_;
   std::vector<Stop> held_;
-  bool may_be_there_ = true;  // No, once waitpid(2) has had none, until the next SIGCHLD.
   unsigned before_look_ = 0;  // Stops that are told before the door is looked at.
 };
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <optional>
 #include <utility>
@@ -70,11 +71,22 @@ Expected<Watch> Watch::seize(pid_t pid) {
   return Watch(pid, std::move(stops));
 }
 
+// What it waits for is done by the time that it goes on.
+void Watch::look_at_loaders(WatchListener& listener) {
+  for (const pid_t process : listener.loading()) {
+    const Standstill threads(stops_, process, 0, Standstill::Calls::Stopped);
+    listener.loaded(process, threads.is_complete());
+  }
+}
+
 Expected<int> Watch::run(WatchListener& listener) {
+  constexpr std::chrono::milliseconds kLookEvery{5};  // At what loaders want.
   while (true) {
-    const std::optional<Stop> stop = CLEW_TRY(stops_.next(listener.door()));
+    const auto limit = listener.may_load() ? kLookEvery : Stops::kNoLimit;
+    const std::optional<Stop> stop = CLEW_TRY(stops_.next(listener.door(), limit));
     if (!stop) {
       listener.knocked(stops_);
+      look_at_loaders(listener);
       continue;
     }
     if (WIFSTOPPED(stop->status)) {

@@ -48,6 +48,12 @@ class WatchListener {
   virtual bool executes(pid_t process) = 0;
   // Nothing of that has run but its loader.
   virtual void begins(pid_t process) = 0;
+  // Processes whose loaders wait for us, with what they have loaded or unloaded; may_load():
+  // whether there may be some later, so that we look from time to time.
+  [[nodiscard]] virtual bool may_load() const = 0;
+  virtual std::vector<pid_t> loading() = 0;
+  // Whether all threads of it stand.
+  virtual void loaded(pid_t process, bool stands) = 0;
   // Or it could not be stopped there.
   virtual void cannot_begin(pid_t process, const Error& reason) = 0;
   // Nobody runs as this thread any more; nor as the process, when it was the first one.
@@ -76,6 +82,7 @@ class Watch {
   void meet(pid_t thread, WatchListener& listener);
   void go_on(pid_t thread, int signal);
   void let_go_of_beginning();
+  void look_at_loaders(WatchListener& listener);
 
   pid_t pid_;
   std::unordered_map<pid_t, pid_t> process_of_;  // Of each thread that we have met.
