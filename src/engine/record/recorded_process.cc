@@ -274,6 +274,7 @@ bool RecordedProcess::is_loading() {
 
 // A loader that did not wait as long as it took us to come has begun to run what it has loaded.
 void RecordedProcess::load(bool stands) {
+  left_.clear();  // They were told.
   auto modules = target::read_modules(attachment_->pid());
   if (modules) {
     const bool is_late = !stands || !attachment_->loader_waits();
