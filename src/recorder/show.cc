@@ -123,7 +123,7 @@ class ThreadShower {
     if (lobe != snap_.lobes.end()) {
       const auto newest = is_in_carrier(pc) ? newest_of_carrier(*lobe, thread.registers.r11)
                                             : index_of(*lobe, lobe->cursor);
-      show_words(unroll(lobe->words, newest), pc);
+      show_words(unroll(lobe->words, newest), thread);
     }
     if (!result_.is_recorded) result_.stopped = place_of(pc);
     const auto call = static_cast<int64_t>(thread.registers.orig_rax);
@@ -143,7 +143,7 @@ class ThreadShower {
   }
 
   // Stretches of one module each; only the last one is sure to end where the thread stopped.
-  void show_words(const std::vector<uint32_t>& words, uint64_t pc) {
+  void show_words(const std::vector<uint32_t>& words, const SnapThread& thread) {
     for (size_t i = 0; i < words.size();) {
       ReadModule* const module = module_of(words[i]);
       size_t end = i + 1;
@@ -152,10 +152,17 @@ class ThreadShower {
       if (module != nullptr) {
         const auto stretch = std::span(words).subspan(i, end - i);
         show_stretch(*module, stretch,
-                     end == words.size() ? module->recorded_at(pc) : std::nullopt);
+                     end == words.size() ? stop_of(*module, thread) : std::nullopt);
       }
       i = end;
     }
+  }
+
+  // Where the thread is, or the call that it has not come back from.
+  std::optional<uint64_t> stop_of(const ReadModule& module, const SnapThread& thread) {
+    const auto stop = module.recorded_at(thread.registers.rip);
+    is_in_call_ = !stop && thread.called_from != 0;
+    return is_in_call_ ? module.recorded_at(thread.called_from - 1) : stop;
   }
 
   ReadModule* module_of(uint32_t word) {
@@ -194,7 +201,7 @@ class ThreadShower {
       show_step(module, steps.steps[i], is_last ? stopped_at : std::nullopt);
     }
     // Else its last records were lost, as those of what a signal's handler interrupts.
-    result_.is_recorded = steps.end == PathEnd::Stopped;
+    result_.is_recorded = steps.end == PathEnd::Stopped && !is_in_call_;
     if (result_.is_recorded) result_.stopped = result_.lines.back();
   }
 
@@ -287,6 +294,7 @@ class ThreadShower {
   size_t last_;
   std::map<std::pair<const ReadModule*, uint64_t>, ShownLine> lines_;
   ShownThread result_;
+  bool is_in_call_ = false;  // Of a function that is not recorded.
 };
 
 // When the modules' files were written, by name.

@@ -28,7 +28,14 @@ constexpr uint64_t kSectionBytes = 24;
 constexpr uint32_t kSectionsMax = 64;
 constexpr uint64_t kFileBytesMax = uint64_t{1} << 32;
 
-enum class SectionType : uint32_t { Reason = 1, Process = 2, Modules = 3, Threads = 4, Lobes = 5 };
+enum class SectionType : uint32_t {
+  Reason = 1,
+  Process = 2,
+  Modules = 3,
+  Threads = 4,
+  Lobes = 5,
+  Calls = 6
+};
 
 class Bytes {
  public:
@@ -131,6 +138,13 @@ std::vector<uint8_t> lobes_of(const Snap& snap) {
   return out.take();
 }
 
+std::vector<uint8_t> calls_of(const Snap& snap) {
+  Bytes out;
+  for (const SnapThread& thread : snap.threads)
+    out.put(thread.called_from);
+  return out.take();
+}
+
 std::string read_text(ByteReader& in) {
   const auto size = in.read<uint32_t>();
   const std::span<const uint8_t> bytes = in.read_bytes(size);
@@ -210,6 +224,11 @@ void read_lobes(ByteReader& in, Snap& snap) {
   }
 }
 
+void read_calls(ByteReader& in, Snap& snap) {
+  for (SnapThread& thread : snap.threads)
+    thread.called_from = in.read<uint64_t>();
+}
+
 // Those of a later version are passed by.
 bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) {
   ByteReader in(bytes);
@@ -228,6 +247,9 @@ bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) 
       break;
     case SectionType::Lobes:
       read_lobes(in, snap);
+      break;
+    case SectionType::Calls:
+      read_calls(in, snap);
       break;
   }
   return !in.failed();
@@ -260,7 +282,7 @@ std::vector<uint8_t> snap_bytes(const Snap& snap) {
   const std::vector<std::pair<SectionType, std::vector<uint8_t>>> sections = {
       {SectionType::Reason, reason_of(snap)},   {SectionType::Process, process_of(snap)},
       {SectionType::Modules, modules_of(snap)}, {SectionType::Threads, threads_of(snap)},
-      {SectionType::Lobes, lobes_of(snap)},
+      {SectionType::Lobes, lobes_of(snap)},     {SectionType::Calls, calls_of(snap)},
   };
   Bytes out;
   uint64_t offset = kHeaderBytes + sections.size() * kSectionBytes;

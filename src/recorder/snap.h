@@ -14,6 +14,7 @@
 //     Threads   count 4, 0 4, then for each: thread 4, slot 4 (none: 2^32 - 1), user_regs_struct
 //     Lobes     count 4, 0 4, then for each: slot 4, thread 4 (the last owner), cursor 8 (as in
 //               memory), address 8 of the lobe, 64 KiB of words
+//     Calls     for each thread of Threads, in their order: called from 8
 #pragma once
 
 #include <cstdint>
@@ -55,6 +56,8 @@ struct SnapThread {
   int32_t thread = 0;
   uint32_t slot = kNoSlot;
   user_regs_struct registers{};
+  // The return address in a copy, of one that is in code without records; 0: not known.
+  uint64_t called_from = 0;
 };
 
 struct SnapLobe {

@@ -41,6 +41,7 @@ Snap some_snap() {
   snap.threads[0].slot = 3;
   snap.threads[0].registers.rip = 0x5555'1000'0123;
   snap.threads[1].thread = 42;
+  snap.threads[1].called_from = 0x5555'1000'0456;
   SnapLobe lobe;
   lobe.slot = 3;
   lobe.thread = 43;
@@ -103,6 +104,7 @@ TEST(Snap, ComesBackFromItsBytes) {
   EXPECT_EQ(read->threads[0].slot, 3U);
   EXPECT_EQ(read->threads[0].registers.rip, 0x5555'1000'0123U);
   EXPECT_EQ(read->threads[1].slot, kNoSlot);
+  EXPECT_EQ(read->threads[1].called_from, snap.threads[1].called_from);
   ASSERT_EQ(read->lobes.size(), 1U);
   EXPECT_EQ(read->lobes[0].words, snap.lobes[0].words);
 }
@@ -131,7 +133,7 @@ TEST(Snap, EachByteThatIsFlippedIsFound) {
 // As a hostile writer does.
 TEST(Snap, EachByteThatIsFlippedUnderARightDigestIsReadOrRefused) {
   constexpr size_t kDigestEnd = 48;
-  constexpr uint32_t kSections = 5;
+  constexpr uint32_t kSections = 6;
   const std::vector<uint8_t> whole = snap_bytes(some_snap());
   std::vector<uint8_t> rest(whole.begin() + kDigestEnd, whole.end());
   ASSERT_EQ(with_header(kSections, rest), whole);

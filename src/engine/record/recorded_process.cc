@@ -344,8 +344,7 @@ void RecordedProcess::ended(pid_t thread) const {
 
 bool RecordedProcess::has_cursor_in_r11(uint64_t pc) const {
   return std::any_of(installed_.begin(), installed_.end(), [pc](const Installed& one) {
-    const uint64_t there = one.module->copy().address;
-    return one.module->module().has_cursor_in_r11(pc - one.described.copy_address + there);
+    return one.module->module().has_cursor_in_r11(one.in_shared(pc));
   });
 }
 
@@ -362,24 +361,26 @@ void RecordedProcess::caught(const WatchedThread& thread) const {
   set_cursor(static_cast<uint32_t>(slot), registers.r11);
 }
 
-recorder::Snap RecordedProcess::snap_of(const Crash& crash, Standstill& threads) const {
-  recorder::Snap snap = new_snap(crash.process);
+recorder::Snap RecordedProcess::snap_of(const Crash& crash, Standstill& threads) {
+  const Modules modules = modules_of(crash.process);
+  recorder::Snap snap = new_snap(crash.process, modules);
   snap.reason.signal = crash.signal;
   snap.reason.code = crash.code;
   snap.reason.thread = crash.thread;
   snap.reason.address = crash.address;
-  copy_threads(threads, snap);
+  copy_threads(threads, modules, snap);
   return snap;
 }
 
-recorder::Snap RecordedProcess::snap_of(pid_t process, Stops& stops) const {
-  recorder::Snap snap = new_snap(process);
+recorder::Snap RecordedProcess::snap_of(pid_t process, Stops& stops) {
+  const Modules modules = modules_of(process);
+  recorder::Snap snap = new_snap(process, modules);
   const StepTime time;
   size_t stopped = 0;
   double stood_ms = 0;
   {
     Standstill threads(stops, process, 0);
-    copy_threads(threads, snap);
+    copy_threads(threads, modules, snap);
     stopped = threads.stopped_count();
     stood_ms = time.ms();
   }
@@ -388,34 +389,51 @@ recorder::Snap RecordedProcess::snap_of(pid_t process, Stops& stops) const {
   return snap;
 }
 
-recorder::Snap RecordedProcess::new_snap(pid_t process) const {
+RecordedProcess::Modules RecordedProcess::modules_of(pid_t process) {
+  auto modules = target::read_modules(process);
+  if (!modules) return {};
+  call_sites_.read(*modules);
+  return std::move(*modules);
+}
+
+recorder::Snap RecordedProcess::new_snap(pid_t process, const Modules& modules) const {
   recorder::Snap snap;
   snap.reason.time_ns = static_cast<uint64_t>(clock_ns(CLOCK_REALTIME));
   snap.pid = process;
   snap.command = command_;
-  add_modules(process, snap);
+  add_modules(modules, snap);
   return snap;
 }
 
 // Once more, if one that waited has gone on meanwhile.
-void RecordedProcess::copy_threads(Standstill& threads, recorder::Snap& snap) const {
+void RecordedProcess::copy_threads(Standstill& threads, const Modules& modules,
+                                   recorder::Snap& snap) const {
   constexpr unsigned kCopiesMax = 4;
   for (unsigned copies = 0; copies < kCopiesMax; ++copies) {
     snap.threads.clear();
     for (const WatchedThread& thread : threads.threads())
-      snap.threads.push_back({thread.thread, recorder::kNoSlot, thread.registers});
+      snap.threads.push_back({thread.thread, recorder::kNoSlot, thread.registers,
+                              called_from(snap.pid, thread, modules)});
     add_lobes(snap);
     if (!threads.has_moved()) return;
   }
 }
 
+uint64_t RecordedProcess::called_from(pid_t process, const WatchedThread& thread,
+                                      const Modules& modules) const {
+  const auto is_in_copy = [this](uint64_t pc) {
+    return std::any_of(installed_.begin(), installed_.end(), [pc](const Installed& one) {
+      return one.module->copy().original_of(one.in_shared(pc)).has_value();
+    });
+  };
+  return call_sites_.find(process, thread.registers, modules, is_in_copy).value_or(0);
+}
+
 // Those that are not recorded are named, too: a thread may have stopped in them.
-void RecordedProcess::add_modules(pid_t process, recorder::Snap& snap) const {
+void RecordedProcess::add_modules(const Modules& modules, recorder::Snap& snap) const {
   for (const Installed& one : installed_)
     snap.modules.push_back(one.described);
-  const auto modules = target::read_modules(process);
-  if (!modules) return;
-  for (const target::ProcessModule& module : *modules) {
+  for (const target::ProcessModule& module : modules) {
     if (is_recorded(module) || !module.problem.empty()) continue;
     recorder::SnapModule described;
     described.load_bias = module.load_bias;

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "engine/record/call_sites.h"
 #include "engine/record/known_imports.h"
 #include "engine/record/lobe_file.h"
 #include "engine/record/module_files.h"
@@ -74,9 +75,9 @@ class RecordedProcess {
   void caught(const WatchedThread& thread) const;
   // Its slot is free for another thread, which goes on in its lobe.
   void ended(pid_t thread) const;
-  [[nodiscard]] recorder::Snap snap_of(const Crash& crash, Standstill& threads) const;
+  [[nodiscard]] recorder::Snap snap_of(const Crash& crash, Standstill& threads);
   // Nobody has stopped it: its threads stand while they are copied, and for nothing else.
-  [[nodiscard]] recorder::Snap snap_of(pid_t process, Stops& stops) const;
+  [[nodiscard]] recorder::Snap snap_of(pid_t process, Stops& stops);
   // From now on the caller traces it.
   void set_held() { attachment_->set_held(); }
   [[nodiscard]] pid_t pid() const { return attachment_->pid(); }
@@ -88,6 +89,11 @@ class RecordedProcess {
     recorder::SnapModule described;
     inline_::CopyRoom room;
     bool is_gone = false;  // Unloaded. Its records and copies are still there.
+
+    // An address of this process's copy, in what is shared.
+    [[nodiscard]] uint64_t in_shared(uint64_t pc) const {
+      return pc - described.copy_address + module->copy().address;
+    }
   };
   // A module that is going to be recorded.
   struct Planned {
@@ -117,9 +123,13 @@ class RecordedProcess {
   [[nodiscard]] std::vector<IdRange> taken_ids() const;
   [[nodiscard]] bool has_cursor_in_r11(uint64_t pc) const;
   [[nodiscard]] bool is_recorded(const target::ProcessModule& module) const;
-  [[nodiscard]] recorder::Snap new_snap(pid_t process) const;
-  void copy_threads(Standstill& threads, recorder::Snap& snap) const;
-  void add_modules(pid_t process, recorder::Snap& snap) const;
+  using Modules = std::vector<target::ProcessModule>;
+  Modules modules_of(pid_t process);
+  [[nodiscard]] recorder::Snap new_snap(pid_t process, const Modules& modules) const;
+  void copy_threads(Standstill& threads, const Modules& modules, recorder::Snap& snap) const;
+  [[nodiscard]] uint64_t called_from(pid_t process, const WatchedThread& thread,
+                                     const Modules& modules) const;
+  void add_modules(const Modules& modules, recorder::Snap& snap) const;
   void add_lobes(recorder::Snap& snap) const;
 
   std::vector<std::string> command_;
@@ -129,11 +139,12 @@ class RecordedProcess {
   std::optional<LobeFile> lobes_;
   std::optional<inline_::Attachment> attachment_;
   std::optional<inline_::Answers> answers_;  // Nothing when the C library has no such function.
+  CallSites call_sites_;
   std::vector<Installed> installed_;
   bool opens_libraries_ = false;
   bool follows_loader_ = false;
   uint32_t seen_requests_ = 0;
-  std::vector<target::ProcessModule> modules_;  // As the loader has them, as far as we have looked.
+  Modules modules_;  // As the loader has them, as far as we have looked.
 };
 
 }  // namespace clew::engine

@@ -23,6 +23,7 @@
 
 static pthread_mutex_t accounts = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t journal = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t all_have_said;
 static pthread_barrier_t both_have_one;
 static _Atomic(uint32_t) word;
 static _Atomic(int) handled;
@@ -53,21 +54,25 @@ KEPT static void take_both(pthread_mutex_t* first, pthread_mutex_t* second) {
 
 static void* book(void* argument) {
   say("books");
+  pthread_barrier_wait(&all_have_said);
   take_both(&accounts, &journal);
   return argument;
 }
 
 static void* audit(void* argument) {
   say("audits");
+  pthread_barrier_wait(&all_have_said);
   take_both(&journal, &accounts);
   return argument;
 }
 
 static int deadlock(void) {
   pthread_t threads[2];
+  pthread_barrier_init(&all_have_said, NULL, 3);
   pthread_barrier_init(&both_have_one, NULL, 2);
   pthread_create(threads, NULL, book, NULL);
   pthread_create(threads + 1, NULL, audit, NULL);
+  pthread_barrier_wait(&all_have_said);
   until_a_line_comes();
   return 9;
 }
