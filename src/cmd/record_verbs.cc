@@ -224,11 +224,22 @@ int record_verb(int argument_count, const char* const* arguments) {
   bool leaves_children = false;
   app.add_flag("--no-follow", leaves_children, "not what the command and its children execute");
   app.add_flag("-q,--quiet", is_quiet, "only errors and what the command prints");
-  app.add_option("command", request.command, "what to run: clew record -- COMMAND ARGUMENT...")
-      ->required();
-  app.positionals_at_end();
+  // The words of a command are nobody's but its own: CLI11 would take "[a]" for a list.
+  app.prefix_command();
+  app.footer("clew record [OPTION...] [--] COMMAND [ARGUMENT...]");
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
   request.follows = !leaves_children;
+  request.command = app.remaining();
+  const bool is_marked = !request.command.empty() && request.command.front() == "--";
+  if (is_marked) request.command.erase(request.command.begin());
+  if (request.command.empty()) {
+    fmt::print(stderr, "clew record: what to run is missing: clew record -- COMMAND ARGUMENT...\n");
+    return kExitUsage;
+  }
+  if (!is_marked && request.command.front().starts_with('-')) {
+    fmt::print(stderr, "clew record: no option '{}'\n", request.command.front());
+    return kExitUsage;
+  }
   Console console(is_quiet);
   const auto status = engine::record(request, console);
   if (!status) return report(status.error());
