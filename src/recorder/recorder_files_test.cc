@@ -76,7 +76,7 @@ class RecordedFiles : public testing::TestWithParam<const char*> {
 };
 
 bool is_same(const Step& step, const RanBlock& ran) {
-  return RanBlock{step.function, step.block, step.depth} == ran;
+  return RanBlock{step.function, step.block, step.depth, step.is_entry} == ran;
 }
 
 // The first step that is not what ran, or their number.

@@ -81,14 +81,17 @@ class Shapes : public testing::Test {
   // "calls_leaf 0, leaf 0; …" by depth.
   [[nodiscard]] std::string walked(const std::vector<uint32_t>& words,
                                    std::optional<uint64_t> stopped_at = std::nullopt) const {
-    const Walk result = walk(*paths_, {.words = words, .stopped_at = stopped_at});
+    return text_of(walk(*paths_, {.words = words, .stopped_at = stopped_at}));
+  }
+  [[nodiscard]] std::string text_of(const Walk& walked) const {
     std::string shown;
-    for (const Step& step : result.steps) {
+    for (const Step& step : walked.steps) {
       if (!shown.empty()) shown += ", ";
       if ((step.marks & kViolation) != 0) shown += "violation ";
       if ((step.marks & kUncertain) != 0) shown += "uncertain ";
       if ((step.marks & kUnwound) != 0) shown += "unwound ";
       if ((step.marks & kGap) != 0) shown += "gap ";
+      if (step.module != 0) shown += "other ";
       shown += name_of(step.function) + " " + offset(step.function, step.block) + "/" +
                std::to_string(step.depth);
     }
@@ -188,6 +191,47 @@ TEST_F(Shapes, ComeBackBehindSetjmp) {
                     word("leaves_by_jump", 0), word("calls_out", 6)}),
             "calls_out 0/0, calls_out 6/0, calls_jump 0/1, leaves_by_jump 0/2, "
             "unwound calls_out 6/0");
+}
+
+// The same module once more, as another one.
+class TwoModules : public Shapes {
+ protected:
+  [[nodiscard]] uint32_t other(const std::string& name, uint64_t at, uint32_t bits = 0) const {
+    const uint32_t own = word(name, at);
+    return abi::dag_record(abi::dag_id(own) + tiling_.dag_count) | bits;
+  }
+  [[nodiscard]] std::string walked(const std::vector<uint32_t>& words,
+                                   std::optional<uint64_t> stopped_at = std::nullopt,
+                                   uint32_t stopped_in = 0) const {
+    const std::vector<WalkedModule> both = {{paths_.get(), 1},
+                                            {paths_.get(), 1 + tiling_.dag_count}};
+    return text_of(
+        walk(both, {.words = words, .stopped_at = stopped_at, .stopped_in = stopped_in}));
+  }
+};
+
+TEST_F(TwoModules, AreInOneStack) {
+  EXPECT_EQ(walked({word("calls_out", 0), other("diamond", 0, 1), word("calls_out", 6)}),
+            "calls_out 0/0, other diamond 0/1, other diamond 4/1, other diamond 6/1, "
+            "calls_out 6/0");
+  EXPECT_EQ(walked({word("calls_jump", 0), word("leaves_by_jump", 0), other("leaf", 0),
+                    word("calls_jump", 6)}),
+            "calls_jump 0/0, leaves_by_jump 0/1, other leaf 0/1, calls_jump 6/0");
+}
+
+TEST_F(TwoModules, HaveFunctionsOfTheirOwn) {
+  EXPECT_EQ(walked({word("calls_leaf", 0), other("leaf", 0)}),
+            "calls_leaf 0/0, uncertain other leaf 0/1");
+  EXPECT_EQ(walked({word("calls_out", 0), other("calls_out", 6)}),
+            "calls_out 0/0, uncertain other calls_out 6/-1");
+}
+
+TEST_F(TwoModules, StopInOneOfThem) {
+  const uint64_t at = address_of("diamond") + 4;
+  EXPECT_EQ(walked({word("calls_out", 0), other("diamond", 0, 1)}, at, 1),
+            "calls_out 0/0, other diamond 0/1, other diamond 4/1");
+  EXPECT_EQ(walked({word("calls_out", 0), other("diamond", 0, 1)}, at, 0),
+            "calls_out 0/0, other diamond 0/1, other diamond 4/1, other diamond 6/1");
 }
 
 }  // namespace

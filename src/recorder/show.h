@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Snap -> what each thread ran, as source lines: a line for each stretch of code of one line of one
 // function, newest last. Where there is no debug information, a line for each function that was
-// entered or returned to, with the offset.
-//
-// Modules are read again from their files, and must be the ones that were recorded: their copies
-// are made anew and compared. What is not there, or is another, is told, and its records are a gap.
+// entered or returned to, with the offset. What these come from is in history.h and snap_modules.h.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "recorder/places.h"
 #include "recorder/snap.h"
 
 namespace clew::recorder {
@@ -59,6 +57,11 @@ struct ShowOptions {
   std::vector<std::string> source_folders = {};
   std::function<void(std::string_view)> progress = {};
 };
+
+// A frame of a place, without address, depth and marks.
+ShownLine shown_line(const Place& place, size_t level = 0);
+// The thread got the signal.
+bool is_reason(const Snap& snap, const SnapThread& thread);
 
 Expected<Shown> show(const Snap& snap, const ShowOptions& options);
 

@@ -17,6 +17,7 @@ struct RanBlock {
   uint32_t function = 0;
   uint32_t block = 0;
   int32_t depth = 0;
+  bool is_entry = false;
 
   bool operator==(const RanBlock&) const = default;
 };
@@ -105,6 +106,7 @@ class Simulator {
   void enter(uint32_t function, bool from_outside = false) {
     stack_.push_back({function, kNone, from_outside});
     go_to(paths_.of(function).flow().entry());
+    ran_.back().is_entry = true;
   }
 
   void go_to(uint32_t block) {

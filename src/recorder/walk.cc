@@ -8,7 +8,14 @@ namespace clew::recorder {
 
 namespace {
 
+// A DAG of one of the modules.
+struct Name {
+  uint32_t module = 0;
+  DagName dag;
+};
+
 struct Activation {
+  uint32_t module = 0;
   uint32_t function = kNone;
   uint32_t call = kNone;  // The block whose call is in progress; kNone: none, or not known which.
 };
@@ -23,43 +30,61 @@ enum class Expected : uint8_t {
 
 class Walker {
  public:
-  Walker(const ModulePaths& module, const ThreadRecords& records)
-      : module_(module), records_(records) {}
+  Walker(std::span<const WalkedModule> modules, const ThreadRecords& records)
+      : modules_(modules), records_(records) {}
 
   Walk run() {
     const auto& words = records_.words;
-    std::optional<DagName> name = words.empty() ? std::nullopt : name_of(words[0]);
+    next_ = words.empty() ? std::nullopt : name_of(words[0]);
     for (size_t i = 0; i < words.size() && !walk_.is_cut; ++i) {
-      const bool is_last = i + 1 == words.size();
-      const std::optional<DagName> next = is_last ? std::nullopt : name_of(words[i + 1]);
+      const std::optional<Name> name = next_;
+      is_last_ = i + 1 == words.size();
+      next_ = is_last_ ? std::nullopt : name_of(words[i + 1]);
       if (name) {
-        behind_ = {next, is_last ? records_.stopped_at : std::nullopt};
         record(*name, abi::path_bits(words[i]));
       } else {
         ++walk_.gaps;
         pending_ |= kGap;
         expected_ = Expected::Lost;
       }
-      name = next;
     }
     return std::move(walk_);
   }
 
  private:
-  [[nodiscard]] std::optional<DagName> name_of(uint32_t word) const {
-    if (!abi::is_dag_record(word) || abi::dag_id(word) < records_.first_id) return std::nullopt;
-    return module_.name_of(abi::dag_id(word) - records_.first_id);
+  [[nodiscard]] std::optional<Name> name_of(uint32_t word) const {
+    if (!abi::is_dag_record(word)) return std::nullopt;
+    for (uint32_t i = 0; i < modules_.size(); ++i) {
+      if (abi::dag_id(word) < modules_[i].first_id) continue;
+      const auto dag = modules_[i].paths->name_of(abi::dag_id(word) - modules_[i].first_id);
+      if (dag) return Name{i, *dag};
+    }
+    return std::nullopt;
   }
 
-  void record(const DagName& name, uint32_t bits) {
+  [[nodiscard]] const Paths& paths_of(const Activation& one) const {
+    return modules_[one.module].paths->of(one.function);
+  }
+
+  // What is known behind the record, as far as an activation's module can say it. A record of
+  // another module is none of this one's DAGs.
+  [[nodiscard]] Behind behind(const Activation& one) const {
+    Behind known;
+    if (next_) known.next = next_->module == one.module ? next_->dag : DagName{};
+    if (is_last_ && records_.stopped_in == one.module) known.stopped_at = records_.stopped_at;
+    return known;
+  }
+
+  void record(const Name& name, uint32_t bits) {
     ++walk_.records;
-    const Paths& paths = module_.of(name.function);
-    const uint32_t head = paths.head_of(name.dag);
+    const Paths& paths = modules_[name.module].paths->of(name.dag.function);
+    const uint32_t head = paths.head_of(name.dag.dag);
     place(name, head);
-    Path path = paths.behind_head(name.dag, bits, behind_);
-    if (path.end == PathEnd::Stopped) check_stop(paths.behind_head(name.dag, bits, {}));
+    const Behind known = behind(stack_.back());
+    Path path = paths.behind_head(name.dag.dag, bits, known);
+    if (path.end == PathEnd::Stopped) check_stop(paths.behind_head(name.dag.dag, bits, {}));
     if (path.end == PathEnd::Misfit) {
-      return misfit(paths.behind_head(name.dag, bits, {}));
+      return misfit(paths.behind_head(name.dag.dag, bits, {}), known.stopped_at.has_value());
     }
     if (path.end == PathEnd::Violation) {
       ++walk_.violations;
@@ -71,8 +96,7 @@ class Walker {
   }
 
   // What comes behind a path is not what is there. It is as if nothing were.
-  void misfit(const Path& path) {
-    const bool is_stop = behind_.stopped_at.has_value();
+  void misfit(const Path& path, bool is_stop) {
     add(path);
     // Control may have stopped further out, or outside.
     if (is_stop) return go_on(path);
@@ -94,7 +118,13 @@ class Walker {
         return;
       }
       const auto depth = base_ + static_cast<int32_t>(stack_.size());
-      walk_.steps.push_back({stack_.back().function, block, depth, std::exchange(pending_, 0)});
+      const Activation& at = stack_.back();
+      walk_.steps.push_back({.module = at.module,
+                             .function = at.function,
+                             .block = block,
+                             .depth = depth,
+                             .marks = std::exchange(pending_, uint8_t{0}),
+                             .is_entry = std::exchange(is_entry_, false)});
     }
   }
 
@@ -107,6 +137,7 @@ class Walker {
   void go_on(Path path) {
     while (true) {
       walk_.end = path.end;
+      place_in_ = stack_.back().module;
       switch (path.end) {
         case PathEnd::Head:
           return expect(Expected::Head, path.to);
@@ -142,7 +173,7 @@ class Walker {
     expect(Expected::Any);
     if (stack_.empty() || walk_.is_cut) return false;
     Activation& caller = stack_.back();
-    const Paths& paths = module_.of(caller.function);
+    const Paths& paths = paths_of(caller);
     if (caller.call == kNone) {
       lose();
       return false;
@@ -154,7 +185,8 @@ class Walker {
       expect(node.behind == kNone ? Expected::Lost : Expected::Head, node.behind);
       return false;
     }
-    path = paths.behind_call(node.behind, behind_);
+    const Behind known = behind(caller);
+    path = paths.behind_call(node.behind, known);
     if (path.end == PathEnd::Stopped) check_stop(paths.behind_call(node.behind, {}));
     if (path.end != PathEnd::Misfit) {
       add(path);
@@ -162,7 +194,7 @@ class Walker {
     }
     path = paths.behind_call(node.behind, {});
     add(path);
-    if (behind_.stopped_at) return true;
+    if (known.stopped_at) return true;
     ++walk_.misfits;
     lose();
     return false;
@@ -176,35 +208,33 @@ class Walker {
       if (stack_.size() - i == kUnwindMax) return;
       const Activation& caller = stack_[i - 2];
       if (caller.call == kNone) return;
-      const Paths& paths = module_.of(caller.function);
-      const uint32_t behind = paths.flow().nodes()[caller.call].behind;
-      if (behind == kNone || paths.dag_of(behind) != kNone) return;
-      if (paths.behind_call(behind, behind_).end == PathEnd::Stopped) {
+      const Paths& paths = paths_of(caller);
+      const uint32_t block = paths.flow().nodes()[caller.call].behind;
+      if (block == kNone || paths.dag_of(block) != kNone) return;
+      if (paths.behind_call(block, behind(caller)).end == PathEnd::Stopped) {
         ++walk_.ambiguous;
         return;
       }
-      path = paths.behind_call(behind, {});
+      path = paths.behind_call(block, {});
     }
   }
 
   // Makes the record's activation the innermost one.
-  void place(const DagName& name, uint32_t head) {
+  void place(const Name& name, uint32_t head) {
     switch (std::exchange(expected_, Expected::Lost)) {
       case Expected::Head:
-        if (!stack_.empty() && stack_.back().function == name.function && head == place_) return;
+        if (!stack_.empty() && is_of(stack_.back(), name) && head == place_) return;
         break;
       case Expected::Entry:
-        if (name.is_entry && name.function == place_)
-          return stack_.push_back({.function = name.function});
+        if (name.dag.is_entry && name.dag.function == place_ && name.module == place_in_)
+          return enter(name);
         break;
       case Expected::Any:
         if (!stack_.empty() && goes_on_at(stack_.back(), name, head)) {
           stack_.back().call = kNone;
           return;
         }
-        if (name.is_entry && !stack_.empty()) {
-          return stack_.push_back({.function = name.function});
-        }
+        if (name.dag.is_entry && !stack_.empty()) return enter(name);
         break;
       case Expected::Lost:
         break;
@@ -212,15 +242,24 @@ class Walker {
     find_place(name, head);
   }
 
-  [[nodiscard]] bool goes_on_at(const Activation& one, const DagName& name, uint32_t head) const {
-    if (one.function != name.function || one.call == kNone) return false;
-    return module_.of(one.function).flow().nodes()[one.call].behind == head;
+  void enter(const Name& name) {
+    is_entry_ = name.dag.is_entry;
+    stack_.push_back({.module = name.module, .function = name.dag.function});
   }
 
-  [[nodiscard]] bool may_go_on_at(const Activation& one, const DagName& name, uint32_t head) const {
-    if (one.function != name.function || name.is_entry) return false;
+  static bool is_of(const Activation& one, const Name& name) {
+    return one.function == name.dag.function && one.module == name.module;
+  }
+
+  [[nodiscard]] bool goes_on_at(const Activation& one, const Name& name, uint32_t head) const {
+    if (!is_of(one, name) || one.call == kNone) return false;
+    return paths_of(one).flow().nodes()[one.call].behind == head;
+  }
+
+  [[nodiscard]] bool may_go_on_at(const Activation& one, const Name& name, uint32_t head) const {
+    if (!is_of(one, name) || name.dag.is_entry) return false;
     if (one.call == kNone || goes_on_at(one, name, head)) return true;
-    const Flow& flow = module_.of(one.function).flow();
+    const Flow& flow = paths_of(one).flow();
     return may_land_at(flow, one.call, head) ||
            std::binary_search(flow.resumes().begin(), flow.resumes().end(), head);
   }
@@ -231,7 +270,7 @@ class Walker {
     return std::binary_search(flow.landing_pads().begin(), flow.landing_pads().end(), head);
   }
 
-  void find_place(const DagName& name, uint32_t head) {
+  void find_place(const Name& name, uint32_t head) {
     const size_t last = stack_.size() > kUnwindMax ? stack_.size() - kUnwindMax : 0;
     for (size_t i = stack_.size(); i > last; --i) {
       if (!may_go_on_at(stack_[i - 1], name, head)) continue;
@@ -247,28 +286,36 @@ class Walker {
       pending_ |= kUncertain;
       ++walk_.uncertain;
     }
-    if (!name.is_entry && walk_.records > 1) {
+    if (!name.dag.is_entry && walk_.records > 1) {
       stack_.clear();
       --base_;
     }
-    stack_.push_back({.function = name.function});
+    enter(name);
   }
 
-  const ModulePaths& module_;
+  std::span<const WalkedModule> modules_;
   const ThreadRecords& records_;
   Walk walk_;
   std::vector<Activation> stack_;  // The innermost last.
   int32_t base_ = -1;              // The depth of who called the first of them.
   Expected expected_ = Expected::Lost;
   uint32_t place_ = kNone;
-  uint8_t pending_ = 0;  // Marks of the next step.
-  Behind behind_;        // What is known behind the record.
+  uint32_t place_in_ = 0;     // The module of place_.
+  uint8_t pending_ = 0;       // Marks of the next step.
+  bool is_entry_ = false;     // The next step is the first of its activation.
+  bool is_last_ = false;      // No word is behind the record.
+  std::optional<Name> next_;  // What is behind it.
 };
 
 }  // namespace
 
+Walk walk(std::span<const WalkedModule> modules, const ThreadRecords& records) {
+  return Walker(modules, records).run();
+}
+
 Walk walk(const ModulePaths& module, const ThreadRecords& records) {
-  return Walker(module, records).run();
+  const WalkedModule alone{.paths = &module};
+  return walk(std::span(&alone, 1), records);
 }
 
 ModulePaths::ModulePaths(const copy::Facts& facts, const copy::ModuleProof& proof,

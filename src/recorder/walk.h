@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks that a thread ran, from its records. A stack of the calls in progress says what a
-// record may be: behind a direct call of a copied function it is that function's entry; when such a
-// function returns, control goes on behind the call, also where no record says so.
+// The blocks that a thread ran, from its records of all modules. A stack of the calls in progress
+// says what a record may be: behind a direct call of a copied function it is that function's entry;
+// when such a function returns, control goes on behind the call, also where no record says so.
 //
 // Where records do not fit, control came another way: an exception, longjmp, a signal, a lost or
 // overwritten record; and of the oldest ones the callers are not known. Then
@@ -51,13 +51,15 @@ class ModulePaths {
 inline constexpr uint8_t kViolation = 1;  // The bits of this head's record fit no path.
 inline constexpr uint8_t kUncertain = 2;  // Blocks may be missing in front of this one, or callers.
 inline constexpr uint8_t kUnwound = 4;    // Activations have ended without a return.
-inline constexpr uint8_t kGap = 8;  // Words in front of this one are no records of the module.
+inline constexpr uint8_t kGap = 8;  // Words in front of this one are no records of the modules.
 
 struct Step {
+  uint32_t module = 0;    // In the modules that were given.
   uint32_t function = 0;  // In ModuleProof::proved.
   uint32_t block = 0;
   int32_t depth = 0;  // 0: the activation of the first record. Its callers have less.
   uint8_t marks = 0;
+  bool is_entry = false;  // The first block of an activation.
 };
 
 struct Walk {
@@ -73,14 +75,22 @@ struct Walk {
   bool is_cut = false;  // At kStepsMax.
 };
 
-// What a thread wrote, oldest first. A word that is no record of this module is a gap.
-struct ThreadRecords {
-  std::span<const uint32_t> words;
-  uint32_t first_id = 1;  // The id of the module's DAG 0.
-  // Where control is now, or where the call is that has not come back. In the file.
-  std::optional<uint64_t> stopped_at = std::nullopt;
+struct WalkedModule {
+  const ModulePaths* paths = nullptr;
+  uint32_t first_id = 1;  // The id of its DAG 0.
 };
 
+// What a thread wrote, oldest first. A word that is no record of a module is a gap.
+struct ThreadRecords {
+  std::span<const uint32_t> words;
+  // Where control is now, or where the call is that has not come back. In the file of:
+  std::optional<uint64_t> stopped_at = std::nullopt;
+  uint32_t stopped_in = 0;
+};
+
+// Ids of modules do not overlap.
+Walk walk(std::span<const WalkedModule> modules, const ThreadRecords& records);
+// Of one module, whose first id is 1.
 Walk walk(const ModulePaths& module, const ThreadRecords& records);
 
 }  // namespace clew::recorder

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/history.h"
+
+#include <algorithm>
+
+namespace clew::recorder {
+
+namespace {
+
+// The ring's words, oldest first, to the newest. Where that is not known it stands in front of a
+// zero.
+std::vector<uint32_t> unroll(const std::vector<uint32_t>& ring, std::optional<size_t> newest) {
+  const auto zero = std::find(ring.begin(), ring.end(), 0U);
+  if (!newest && zero == ring.end()) newest = ring.size() - 1;
+  const auto from =
+      newest ? ring.begin() + static_cast<ptrdiff_t>(*newest) + 1 : zero;  // The oldest one.
+  std::vector<uint32_t> words(from, ring.end());
+  words.insert(words.end(), ring.begin(), from);
+  std::erase(words, 0U);
+  return words;
+}
+
+// Of a position in the lobe; nothing when it is in none.
+std::optional<size_t> index_of(const SnapLobe& lobe, uint64_t cursor) {
+  const uint64_t offset = cursor - lobe.address;
+  if (offset >= abi::kLobeBytes || offset % abi::kRecordBytes != 0) return std::nullopt;
+  return offset / abi::kRecordBytes;
+}
+
+// Of a thread that is in a carrier. A handler that has run since has left more in the lobe than r11
+// knows of, and the cursor in memory; when the carrier has written again, its zero says so.
+std::optional<size_t> newest_of_carrier(const SnapLobe& lobe, uint64_t r11) {
+  const auto own = index_of(lobe, r11);
+  const auto told = index_of(lobe, lobe.cursor);
+  if (!own || !told) return own ? own : told;
+  const size_t count = lobe.words.size();
+  const bool is_told_older = (*own + count - *told) % count < count / 2;
+  return is_told_older || lobe.words[(*own + 1) % count] == 0 ? own : told;
+}
+
+std::vector<uint32_t> words_of(const SnapModules& modules, const Snap& snap,
+                               const SnapThread& thread) {
+  const auto lobe = std::find_if(snap.lobes.begin(), snap.lobes.end(),
+                                 [&](const SnapLobe& one) { return one.slot == thread.slot; });
+  if (lobe == snap.lobes.end()) return {};
+  return unroll(lobe->words, modules.has_cursor_in_r11(thread.registers.rip)
+                                 ? newest_of_carrier(*lobe, thread.registers.r11)
+                                 : index_of(*lobe, lobe->cursor));
+}
+
+// Where the thread is, or the call that it has not come back from.
+uint64_t copied_pc(const SnapModules& modules, const SnapThread& thread) {
+  const uint64_t pc = thread.registers.rip;
+  return modules.recorded_in(pc) || thread.called_from == 0 ? pc : thread.called_from - 1;
+}
+
+}  // namespace
+
+Stop stop_of(SnapModules& modules, Places& places, const SnapThread& thread) {
+  const uint64_t pc = thread.registers.rip;
+  for (ReadModule& module : modules.all()) {
+    const auto recorded = module.recorded_at(pc);
+    const auto address = recorded ? recorded : module.original_at(pc);
+    if (!address) continue;
+    return {.place = places.at(module, *address),
+            .address = *address,
+            .is_uncertain = recorded.has_value()};
+  }
+  return {.place = places.nowhere(pc), .address = pc};
+}
+
+History::History(SnapModules& modules, Places& places, const Snap& snap, const SnapThread& thread)
+    : places_(places), stop_(stop_of(modules, places, thread)) {
+  const std::vector<uint32_t> words = words_of(modules, snap, thread);
+  ThreadRecords records{.words = words};
+  const uint64_t walked_to = copied_pc(modules, thread);
+  if (const auto module = modules.recorded_in(walked_to)) {
+    records.stopped_in = *module;
+    records.stopped_at = modules.walked(*module).recorded_at(walked_to);
+  }
+  walk_ = walk(modules.walked(), records);
+  // Else the last records were lost, as those of what a signal's handler interrupts.
+  if (walk_.end == PathEnd::Stopped && !walk_.steps.empty()) end_ = records.stopped_at;
+  stop_.is_recorded = end_.has_value() && walked_to == thread.registers.rip;
+  if (stop_.is_recorded) stop_.is_uncertain = false;
+  steps_left_ = walk_.steps.size();
+  if (steps_left_ != 0) pieces_left_ = pieces_of(steps_left_ - 1).size();
+}
+
+std::optional<Moment> History::at(size_t back) {
+  while (back >= moments_.size() && steps_left_ != 0)
+    make_one();
+  return back < moments_.size() ? std::optional(moments_[back]) : std::nullopt;
+}
+
+// Of the last step only what stands up to the instruction at which the thread stopped, or called.
+std::span<const Piece> History::pieces_of(size_t step) {
+  const auto pieces = places_.pieces_of(walk_.steps[step]);
+  if (step + 1 != walk_.steps.size() || !end_) return pieces;
+  const auto behind = std::find_if(pieces.begin(), pieces.end(),
+                                   [this](const Piece& piece) { return piece.address > *end_; });
+  return pieces.first(static_cast<size_t>(behind - pieces.begin()));
+}
+
+// The step begins where the one in front of it is.
+bool History::goes_on(size_t step) {
+  const Step& at = walk_.steps[step];
+  if (step == 0 || at.marks != 0 || at.is_entry) return false;
+  if (walk_.steps[step - 1].depth != at.depth) return false;
+  const auto pieces = pieces_of(step);
+  if (pieces.empty()) return false;
+  const uint32_t place = pieces.front().place;
+  const auto before = pieces_of(step - 1);
+  return !before.empty() && before.back().place == place;
+}
+
+// Goes back by a piece, which may be one of a moment that begins further in front.
+void History::make_one() {
+  const size_t step = steps_left_ - 1;
+  if (pieces_left_ > 1) {
+    const Piece& piece = pieces_of(step)[--pieces_left_];
+    moments_.push_back(
+        {.address = piece.address, .place = piece.place, .depth = walk_.steps[step].depth});
+    return;
+  }
+  if (pieces_left_ == 1 && !goes_on(step)) {
+    const Piece& piece = pieces_of(step).front();
+    moments_.push_back({.address = piece.address,
+                        .place = piece.place,
+                        .depth = walk_.steps[step].depth,
+                        .marks = walk_.steps[step].marks,
+                        .is_entry = walk_.steps[step].is_entry});
+  }
+  --steps_left_;
+  pieces_left_ = steps_left_ == 0 ? 0 : pieces_of(steps_left_ - 1).size();
+}
+
+}  // namespace clew::recorder

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/snap_modules.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace clew::recorder {
+
+namespace {
+
+Expected<void> make_anew(ReadModule& module) {
+  const SnapModule& described = *module.described;
+  module.recorded = CLEW_TRY(RecordedModule::make(*module.image, described.recipe));
+  copy::CheckedCopy& copy = module.recorded->copy();
+  if (module.recorded->digest() != described.digest ||
+      module.recorded->tiling().dag_count != described.id_count) {
+    return fail(
+        ErrorCode::Refused,
+        fmt::format("{} is not as it was recorded: another file, or another Clew", described.path));
+  }
+  CLEW_TRY(copy.move_to(described.load_bias, described.copy_address - copy.copy().address));
+  module.paths =
+      std::make_unique<ModulePaths>(module.recorded->facts(), module.recorded->proof(),
+                                    module.recorded->copied(), module.recorded->tiling());
+  return {};
+}
+
+Expected<ReadModule> read_module(const SnapModule& described) {
+  ReadModule module;
+  module.described = &described;
+  module.image =
+      std::make_unique<target::ModuleImage>(CLEW_TRY(target::ModuleImage::read(described.path)));
+  if (module.image->build_id() != described.build_id) {
+    return fail(ErrorCode::Refused, fmt::format("{} is another file now", described.path));
+  }
+  if (described.id_count != 0) CLEW_TRY(make_anew(module));
+  if (auto debug = target::DebugInfo::open(*module.image)) module.debug.emplace(std::move(*debug));
+  return module;
+}
+
+}  // namespace
+
+std::string_view ReadModule::name() const {
+  return file_of(described->path);
+}
+
+std::optional<uint64_t> ReadModule::recorded_at(uint64_t pc) const {
+  return recorded == nullptr ? std::nullopt : recorded->copy().copy().original_of(pc);
+}
+
+std::optional<uint64_t> ReadModule::original_at(uint64_t pc) const {
+  const uint64_t address = pc - described->load_bias;
+  for (const target::Section& section : image->sections()) {
+    if (section.executable && section.contains(address)) return address;
+  }
+  return std::nullopt;
+}
+
+SnapModules::SnapModules(const Snap& snap, const Progress& progress) {
+  for (const SnapModule& described : snap.modules) {
+    if (progress) progress(fmt::format("reading {}", file_of(described.path)));
+    auto module = read_module(described);
+    if (!module) {
+      problems_.push_back(module.error().message);
+      continue;
+    }
+    if (module->paths != nullptr) {
+      walked_.push_back({.paths = module->paths.get(), .first_id = described.recipe.first_id});
+      numbers_.push_back(modules_.size());
+    }
+    modules_.push_back(std::move(*module));
+  }
+  if (progress) progress("");
+}
+
+std::optional<uint32_t> SnapModules::recorded_in(uint64_t pc) const {
+  for (uint32_t i = 0; i < numbers_.size(); ++i) {
+    if (modules_[numbers_[i]].recorded_at(pc)) return i;
+  }
+  return std::nullopt;
+}
+
+bool SnapModules::has_cursor_in_r11(uint64_t pc) const {
+  return std::any_of(modules_.begin(), modules_.end(), [pc](const ReadModule& module) {
+    return module.recorded != nullptr && module.recorded->has_cursor_in_r11(pc);
+  });
+}
+
+}  // namespace clew::recorder
