@@ -13,7 +13,7 @@ _clew_options() {
       --fuel --format --json" ;;
     record) echo "-o --output --each --no-follow -q --quiet -v --verbose" ;;
     snap) echo "-o --output -v --verbose" ;;
-    show) echo "--last --thread --source --json -v --verbose" ;;
+    show) echo "--last --thread --source --json -i --interactive -v --verbose" ;;
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
       --usdt --vocabulary -v --verbose" ;;
     explain) echo "$request --programs --code -v --verbose" ;;

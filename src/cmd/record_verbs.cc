@@ -16,7 +16,10 @@
 #include <sys/wait.h>
 
 #include "cmd/console.h"
+#include "cmd/line_reader.h"
 #include "cmd/parse_arguments.h"
+#include "cmd/shown_text.h"
+#include "cmd/step_session.h"
 #include "cmd/verbs.h"
 #include "engine/kernel/system_call_name.h"
 #include "engine/record/record.h"
@@ -42,22 +45,6 @@ int end_as(int status) {
   return 128 + WTERMSIG(status);
 }
 
-std::string place_of(const recorder::ShownLine& line) {
-  const size_t folder = line.file.rfind('/');
-  if (line.file.empty()) return fmt::format("{}+{:#x}", line.module, line.address);
-  return fmt::format(
-      "{}:{}", folder == std::string::npos ? line.file : line.file.substr(folder + 1), line.line);
-}
-
-std::string marks_of(uint8_t marks) {
-  std::string text;
-  if ((marks & recorder::kGap) != 0) text += " [gap]";
-  if ((marks & recorder::kViolation) != 0) text += " [violation]";
-  if ((marks & recorder::kUncertain) != 0) text += " [something may be missing before]";
-  if ((marks & recorder::kUnwound) != 0) text += " [unwound]";
-  return text;
-}
-
 // "futex", or "system call 600"
 std::string name_of_call(uint64_t number) {
   const std::string_view name = engine::system_call_name(number);
@@ -73,9 +60,9 @@ struct TextLine {
 TextLine text_of_stop(const recorder::ShownThread& thread) {
   const recorder::ShownLine& stop = thread.stopped;
   if (stop.module.empty()) return {fmt::format("=> {:<28} in no module", stop.function), {}};
-  return {fmt::format("=> {:<28} {}{}{}", place_of(stop), stop.function,
+  return {fmt::format("=> {:<28} {}{}{}", place_text(stop), stop.function,
                       thread.system_call ? ", in " + name_of_call(*thread.system_call) : "",
-                      stop.marks == 0 ? " (not recorded)" : marks_of(stop.marks)),
+                      stop.marks == 0 ? " (not recorded)" : marks_text(stop.marks)),
           stop.text};
 }
 
@@ -88,10 +75,10 @@ std::vector<TextLine> text_lines(const recorder::ShownThread& thread) {
     const recorder::ShownLine& line = thread.lines[i];
     const bool is_last = i + 1 == thread.lines.size() && thread.is_recorded;
     const auto indent = static_cast<int>(std::min(line.depth - least, 30));
-    text.push_back(
-        {fmt::format("{} {:<28} {:{}}{}{}{}", is_last ? "=>" : "  ", place_of(line), "", indent * 2,
-                     line.function, line.is_inlined ? " (inlined)" : "", marks_of(line.marks)),
-         line.text});
+    text.push_back({fmt::format("{} {:<28} {:{}}{}{}{}", is_last ? "=>" : "  ", place_text(line),
+                                "", indent * 2, line.function, line.is_inlined ? " (inlined)" : "",
+                                marks_text(line.marks)),
+                    line.text});
   }
   if (!thread.is_recorded) text.push_back(text_of_stop(thread));
   return text;
@@ -137,9 +124,13 @@ std::string text_of(const recorder::SnapReason& reason, int32_t process) {
   return text + fmt::format(" in thread {}", reason.thread);
 }
 
-void print_shown(const recorder::Snap& snap, const recorder::Shown& shown) {
+void print_command(const recorder::Snap& snap) {
   fmt::print("{} (process {}){}\n", fmt::join(snap.command, " "), snap.pid,
              text_of(snap.reason, snap.pid));
+}
+
+void print_shown(const recorder::Snap& snap, const recorder::Shown& shown) {
+  print_command(snap);
   for (const recorder::ShownThread& thread : shown.threads)
     print_thread(thread);
 }
@@ -211,6 +202,36 @@ Expected<void> show_snap(const std::string& path, const recorder::ShowOptions& w
   return {};
 }
 
+// The thread that is wanted; else the one that got the signal, else the first. A place in
+// Snap::threads.
+Expected<size_t> thread_of(const recorder::Snap& snap, int32_t wanted) {
+  for (size_t i = 0; i < snap.threads.size(); ++i) {
+    const recorder::SnapThread& one = snap.threads[i];
+    if (wanted == 0 ? is_reason(snap, one) : one.thread == wanted) return i;
+  }
+  if (wanted == 0 && !snap.threads.empty()) return size_t{0};
+  return fail(ErrorCode::NotFound, wanted == 0 ? std::string("the snap has no threads")
+                                               : fmt::format("the snap has no thread {}", wanted));
+}
+
+Expected<void> step_through(const std::string& path, const recorder::ShowOptions& options) {
+  const recorder::Snap snap = CLEW_TRY(recorder::read_snap(path));
+  const size_t first = CLEW_TRY(thread_of(snap, options.thread));
+  Console console(false);
+  recorder::SnapModules modules(snap,
+                                [&console](std::string_view text) { console.progress(text); });
+  for (const std::string& problem : modules.problems())
+    console.warning(problem);
+  print_command(snap);
+  StepSession session(snap, modules, options.source_folders, first);
+  session.show();
+  LineReader reader = CLEW_TRY(LineReader::open("(clew) "));
+  while (true) {
+    const auto line = CLEW_TRY(reader.next());
+    if (!line || !session.run(*line)) return {};
+  }
+}
+
 }  // namespace
 
 int record_verb(int argument_count, const char* const* arguments) {
@@ -250,17 +271,23 @@ int show_verb(int argument_count, const char* const* arguments) {
   std::string path;
   recorder::ShowOptions options;
   bool wants_json = false;
+  bool wants_steps = false;
   CLI::App app("Shows what a recorded process ran before its end, or before it was asked.",
                "clew show");
   app.add_option("snap", path, "the file that clew record wrote")->required();
-  app.add_option("--last", options.last, "so many lines of each thread; else 50");
+  auto* const last =
+      app.add_option("--last", options.last, "so many lines of each thread; else 50");
   app.add_option("--thread", options.thread, "this thread alone");
   app.add_option("--source", options.source_folders,
                  "a folder with the sources; may be given several times")
       ->allow_extra_args(false);
-  app.add_flag("--json", wants_json, "as JSON");
+  auto* const json = app.add_flag("--json", wants_json, "as JSON");
+  app.add_flag("-i,--interactive", wants_steps, "step through it, both ways, with gdb's commands")
+      ->excludes(last)
+      ->excludes(json);
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
-  const auto shown = show_snap(path, options, wants_json);
+  const auto shown =
+      wants_steps ? step_through(path, options) : show_snap(path, options, wants_json);
   return shown ? kExitAnswered : report(shown.error());
 }
 

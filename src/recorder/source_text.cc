@@ -51,10 +51,6 @@ bool is_control(std::string_view text, size_t i) {
 }
 
 std::string printable(std::string_view text) {
-  while (!text.empty() && is_space(text.front()))
-    text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back()))
-    text.remove_suffix(1);
   const bool is_cut = text.size() > kLineBytesMax;
   size_t end = std::min(text.size(), kLineBytesMax);
   while (is_cut && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
@@ -86,11 +82,31 @@ std::vector<std::string> ends_of(const std::string& file) {
 }  // namespace
 
 std::optional<std::string> SourceText::line(const std::string& file, uint32_t line) {
+  std::optional<std::string_view> text = bytes_of(file, line);
+  if (!text) return std::nullopt;
+  while (!text->empty() && is_space(text->front()))
+    text->remove_prefix(1);
+  while (!text->empty() && is_space(text->back()))
+    text->remove_suffix(1);
+  return printable(*text);
+}
+
+std::optional<std::string> SourceText::whole_line(const std::string& file, uint32_t line) {
+  const auto text = bytes_of(file, line);
+  return text ? std::optional(printable(*text)) : std::nullopt;
+}
+
+size_t SourceText::count(const std::string& file) {
+  const Source* const source = source_of(file);
+  return source == nullptr ? 0 : source->lines.size();
+}
+
+std::optional<std::string_view> SourceText::bytes_of(const std::string& file, uint32_t line) {
   const Source* const source = source_of(file);
   if (source == nullptr || line == 0 || line > source->lines.size()) return std::nullopt;
   const size_t begin = source->lines[line - 1];
   const std::string_view rest = std::string_view(source->text).substr(begin);
-  return printable(rest.substr(0, rest.find('\n')));
+  return rest.substr(0, rest.find('\n'));
 }
 
 std::optional<int64_t> SourceText::written_at(const std::string& file) {

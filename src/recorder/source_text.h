@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace clew::recorder {
@@ -20,6 +21,9 @@ class SourceText {
 
   // Without the space around it. Nothing when there is no such file, or line.
   std::optional<std::string> line(const std::string& file, uint32_t line);
+  // As it stands, and how many there are; 0 when there is no such file.
+  std::optional<std::string> whole_line(const std::string& file, uint32_t line);
+  size_t count(const std::string& file);
   // Of the file that was read: when it was written, in nanoseconds since 1970.
   std::optional<int64_t> written_at(const std::string& file);
 
@@ -29,6 +33,7 @@ class SourceText {
     std::vector<size_t> lines;  // Where they begin.
     int64_t written_ns = 0;
   };
+  std::optional<std::string_view> bytes_of(const std::string& file, uint32_t line);
   // Null: there is none.
   const Source* source_of(const std::string& file);
   std::optional<Source> find(const std::string& file);

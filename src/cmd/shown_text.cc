@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/shown_text.h"
+
+#include <fmt/format.h>
+
+#include "recorder/walk.h"
+
+namespace clew::cmd {
+
+std::string place_text(const recorder::ShownLine& line) {
+  const size_t folder = line.file.rfind('/');
+  if (line.file.empty()) return fmt::format("{}+{:#x}", line.module, line.address);
+  return fmt::format(
+      "{}:{}", folder == std::string::npos ? line.file : line.file.substr(folder + 1), line.line);
+}
+
+std::string marks_text(uint8_t marks) {
+  std::string text;
+  if ((marks & recorder::kGap) != 0) text += " [gap]";
+  if ((marks & recorder::kViolation) != 0) text += " [violation]";
+  if ((marks & recorder::kUncertain) != 0) text += " [something may be missing before]";
+  if ((marks & recorder::kUnwound) != 0) text += " [unwound]";
+  return text;
+}
+
+}  // namespace clew::cmd

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// How clew show writes places and marks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "recorder/show.h"
+
+namespace clew::cmd {
+
+// "sum.c:10"; without a line "sum+0x1160".
+std::string place_text(const recorder::ShownLine& line);
+// " [gap]" and so on, or nothing. See recorder/walk.h.
+std::string marks_text(uint8_t marks);
+
+}  // namespace clew::cmd
