@@ -2,6 +2,9 @@
 #include "recorder/history.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "abi/recorder.h"
 
 namespace clew::recorder {
 
@@ -38,14 +41,23 @@ std::optional<size_t> newest_of_carrier(const SnapLobe& lobe, uint64_t r11) {
   return is_told_older || lobe.words[(*own + 1) % count] == 0 ? own : told;
 }
 
+// What stands in front of the thread's start is of one that had its lobe before.
+std::vector<uint32_t> from_start(std::vector<uint32_t> words) {
+  const auto start = std::find_if(words.rbegin(), words.rend(), [](uint32_t word) {
+    return abi::is_extended(word) && abi::extended_type(word) == abi::ExtendedRecord::Start;
+  });
+  words.erase(words.begin(), start.base());
+  return words;
+}
+
 std::vector<uint32_t> words_of(const SnapModules& modules, const Snap& snap,
                                const SnapThread& thread) {
   const auto lobe = std::find_if(snap.lobes.begin(), snap.lobes.end(),
                                  [&](const SnapLobe& one) { return one.slot == thread.slot; });
   if (lobe == snap.lobes.end()) return {};
-  return unroll(lobe->words, modules.has_cursor_in_r11(thread.registers.rip)
-                                 ? newest_of_carrier(*lobe, thread.registers.r11)
-                                 : index_of(*lobe, lobe->cursor));
+  return from_start(unroll(lobe->words, modules.has_cursor_in_r11(thread.registers.rip)
+                                            ? newest_of_carrier(*lobe, thread.registers.r11)
+                                            : index_of(*lobe, lobe->cursor)));
 }
 
 // Where the thread is, or the call that it has not come back from.
