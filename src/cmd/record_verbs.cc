@@ -41,6 +41,9 @@ int end_as(int status) {
   const struct rlimit none {};
   (void)setrlimit(RLIMIT_CORE, &none);
   (void)std::signal(WTERMSIG(status), SIG_DFL);
+  sigset_t signals{};
+  (void)sigaddset(&signals, WTERMSIG(status));
+  (void)pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   (void)raise(WTERMSIG(status));
   return 128 + WTERMSIG(status);
 }

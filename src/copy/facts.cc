@@ -2,8 +2,10 @@
 #include "copy/facts.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "code/image_text.h"
@@ -33,6 +35,20 @@ std::vector<uint64_t> resolvers_of(const target::ModuleImage& image) {
   return resolvers;
 }
 
+// The C library's that ask in which module their caller is (dlopen(3): its RUNPATH; dlsym(3):
+// RTLD_NEXT), and what profilers take the caller's address from.
+constexpr auto kAskCaller = std::to_array<std::string_view>(
+    {"__fentry__", "_mcount", "dlmopen", "dlopen", "dlsym", "dlvsym", "mcount"});
+
+Expected<std::vector<uint64_t>> caller_slots_of(const target::ModuleImage& image) {
+  std::vector<uint64_t> slots;
+  for (const target::ImportSlot& slot : CLEW_TRY(image.import_slots())) {
+    if (std::find(kAskCaller.begin(), kAskCaller.end(), slot.symbol) != kAskCaller.end())
+      slots.push_back(slot.slot_address);
+  }
+  return slots;
+}
+
 // Most files have none, and the tables need not be read.
 Expected<std::optional<std::vector<target::CallSite>>> call_sites_of(
     const target::ModuleImage& image) {
@@ -59,6 +75,7 @@ Expected<FactsInput> facts_input(const target::ModuleImage& image) {
   input.noreturn_slots = CLEW_TRY(code::noreturn_slots(image));
   input.slots = image.code_pointer_slots();
   input.resolvers = resolvers_of(image);
+  input.caller_slots = CLEW_TRY(caller_slots_of(image));
   input.call_sites = CLEW_TRY(call_sites_of(image));
   return input;
 }
@@ -78,6 +95,7 @@ Facts::Facts(Key, FactsInput input)
       slots(by_address(std::move(input.slots))),
       landing_pads(sorted(std::move(input.text.landing_pads))),
       resolvers(sorted(std::move(input.resolvers))),
+      caller_slots(sorted(std::move(input.caller_slots))),
       call_sites(std::move(input.call_sites)),
       is_position_independent(!input.text.position_dependent) {}
 

@@ -22,6 +22,7 @@ struct FactsInput {
   std::vector<uint64_t> noreturn_slots;        // As code::noreturn_slots() gives them.
   std::vector<target::CodePointerSlot> slots;  // As ModuleImage::code_pointer_slots() does.
   std::vector<uint64_t> resolvers;
+  std::vector<uint64_t> caller_slots;  // Imports that look at where they were called from.
   // Calls that have a landing pad, as exception tables say; nothing when they are not known.
   std::optional<std::vector<target::CallSite>> call_sites;
 };
@@ -51,6 +52,7 @@ class Facts {
   const std::vector<target::CodePointerSlot> slots;
   const std::vector<uint64_t> landing_pads;  // Of exception tables. Ascending.
   const std::vector<uint64_t> resolvers;     // Of IFUNCs. Ascending.
+  const std::vector<uint64_t> caller_slots;  // Of imports that look at their caller. Ascending.
   // Where exceptions land that come out of a call: the place, or nothing. By address.
   const std::optional<std::vector<target::CallSite>> call_sites;
   const bool is_position_independent;

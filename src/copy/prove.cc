@@ -9,6 +9,7 @@
 
 #include "code/decode.h"
 #include "code/displace.h"
+#include "code/import_slot.h"
 
 namespace clew::copy {
 
@@ -78,16 +79,19 @@ class Prover {
       case Flow::Trap:
         return std::nullopt;
       case Flow::Call:
+        if (asks_caller(facts_, at)) return Reason::AsksCaller;
         if (is_own(code::branch_target(code_, at)) && !is_start(code::branch_target(code_, at))) {
           return Reason::ReadsOwnPlace;
         }
+        break;
+      case Flow::Jump:
+      case Flow::Conditional:
+        if (asks_caller(facts_, at)) return Reason::AsksCaller;
         break;
       case Flow::Next:
       case Flow::Nop:
       case Flow::IndirectCall:
       case Flow::IndirectJump:
-      case Flow::Jump:
-      case Flow::Conditional:
       case Flow::Return:
         break;
     }
@@ -110,6 +114,8 @@ class Prover {
     if (has_prefix(bytes, 0x67)) return Reason::Unsupported;
     const uint64_t target = at.end() + static_cast<uint64_t>(code::signed_field(
                                            bytes, decoded->displacement_offset, 4));
+    const auto& asking = facts_.caller_slots;
+    if (std::binary_search(asking.begin(), asking.end(), target)) return Reason::AsksCaller;
     const bool is_lea = bytes[code::opcode_offset(bytes)] == 0x8d;
     if (is_lea && is_own(target) && !is_start(target)) return Reason::LabelEscapes;
     return std::nullopt;
@@ -133,6 +139,12 @@ class Prover {
 };
 
 }  // namespace
+
+bool asks_caller(const Facts& facts, const code::Instruction& branch) {
+  if (facts.caller_slots.empty()) return false;
+  const auto slot = code::import_slot(facts.code, branch);
+  return slot && std::binary_search(facts.caller_slots.begin(), facts.caller_slots.end(), *slot);
+}
 
 tl::expected<Proved, Refusal> prove(const Facts& facts, uint32_t function) {
   return Prover(facts, function).run();

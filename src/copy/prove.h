@@ -35,4 +35,7 @@ struct Proved {
 // Of facts.code.functions()[function], which is no cold part.
 tl::expected<Proved, Refusal> prove(const Facts& facts, uint32_t function);
 
+// Does a call or jump lead to an import that looks at where it was called from?
+[[nodiscard]] bool asks_caller(const Facts& facts, const code::Instruction& branch);
+
 }  // namespace clew::copy

@@ -30,6 +30,7 @@ constexpr std::array<Words, kReasons> kWords = {{
     {"rseq", "the kernel restarts a part of it (rseq)"},
     {"resolver", "the loader calls it to choose a function"},
     {"unsupported", "it has an instruction that cannot be moved"},
+    {"asks-caller", "it calls what looks at its caller's module, as dlsym does"},
 }};
 
 }  // namespace

@@ -23,8 +23,9 @@ enum class Reason : uint8_t {
   Rseq,            // rseq
   Resolver,        // resolver
   Unsupported,     // unsupported
+  AsksCaller,      // asks-caller
 };
-inline constexpr unsigned kReasons = 15;
+inline constexpr unsigned kReasons = 16;
 
 struct Refusal {
   Reason reason = Reason::NoCode;

@@ -295,11 +295,12 @@ std::optional<SidecarKey> sidecar_key(const FactsInput& input) {
   target::Sha256 hash;
   hash.add(*text);
   std::vector<uint64_t> numbers = {input.noreturn_slots.size(), input.slots.size(),
-                                   input.resolvers.size()};
+                                   input.resolvers.size(), input.caller_slots.size()};
   numbers.insert(numbers.end(), input.noreturn_slots.begin(), input.noreturn_slots.end());
   for (const target::CodePointerSlot& slot : input.slots)
     numbers.insert(numbers.end(), {slot.slot_address, slot.value});
   numbers.insert(numbers.end(), input.resolvers.begin(), input.resolvers.end());
+  numbers.insert(numbers.end(), input.caller_slots.begin(), input.caller_slots.end());
   hash.add({reinterpret_cast<const uint8_t*>(numbers.data()), numbers.size() * sizeof(uint64_t)});
   return hash.finish();
 }

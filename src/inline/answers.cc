@@ -214,13 +214,19 @@ Expected<std::optional<Answers>> Answers::install(Attachment& attachment,
 // The table alone is written again: what is there already stays what it is, and nobody is yet in
 // the copies that the new one is about.
 Expected<void> Answers::add(Attachment& attachment, const Answer& answer) {
+  const bool is_there = std::any_of(table_.begin(), table_.end(), [&](const Answer& one) {
+    return std::memcmp(&one, &answer, sizeof(one)) == 0;
+  });
+  if (is_there) return {};  // The module has come back.
   if (table_.size() >= kAnswersMax) {
     return fail(ErrorCode::Limit, "too many modules have copies of their functions");
   }
-  table_.push_back(answer);
   std::vector<uint8_t> bytes(kTableBytes);
   std::memcpy(bytes.data(), table_.data(), table_.size() * sizeof(Answer));
-  return attachment.install_copies(room_, bytes, {});
+  std::memcpy(bytes.data() + table_.size() * sizeof(Answer), &answer, sizeof(answer));
+  CLEW_TRY(attachment.install_copies(room_, bytes, {}));
+  table_.push_back(answer);
+  return {};
 }
 
 }  // namespace clew::inline_

@@ -53,7 +53,7 @@ struct AnsweringPlaces {
 Expected<AnsweringCode> make_answering_code(const code::ModuleCode& code,
                                             const AnsweringPlaces& places);
 
-// Of a command that has not begun.
+// Installed into a program that has not begun.
 class Answers {
  public:
   // Nothing when its C library does not have the function, or when an unwinder of the process asks

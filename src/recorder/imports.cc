@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "code/decode.h"
+#include "code/import_slot.h"
 
 namespace clew::recorder {
 
@@ -127,29 +127,6 @@ constexpr auto kNames = std::to_array<std::string_view>({
 });
 static_assert(std::is_sorted(kNames.begin(), kNames.end()));
 
-constexpr auto kEndbr64 = std::to_array<uint8_t>({0xf3, 0x0f, 0x1e, 0xfa});
-
-// The word that `jmp [rip + x]` or `call [rip + x]` reads.
-std::optional<uint64_t> word_of(const ModuleCode& code, const Instruction& branch) {
-  const auto bytes = code.text_from(branch.address);
-  const auto decoded = code::decode(bytes);
-  if (!decoded || !decoded->rip_relative || decoded->displacement_size != 4) return std::nullopt;
-  const int64_t distance = code::signed_field(bytes, decoded->displacement_offset, 4);
-  return branch.end() + static_cast<uint64_t>(distance);
-}
-
-// What the PLT's stub at a direct branch's target jumps through; the branch itself when it is none.
-std::optional<Instruction> last_jump(const ModuleCode& code, const Instruction& branch) {
-  if (branch.flow == Flow::IndirectCall || branch.flow == Flow::IndirectJump) return branch;
-  const uint64_t target = code::branch_target(code, branch);
-  if (code.range_at(target)) return std::nullopt;
-  const auto stub = code.text_from(target);
-  const bool has_endbr64 =
-      stub.size() > kEndbr64.size() && std::equal(kEndbr64.begin(), kEndbr64.end(), stub.begin());
-  const auto jump = code.at(target + (has_endbr64 ? kEndbr64.size() : 0));
-  return jump && jump->flow == Flow::IndirectJump ? jump : std::nullopt;
-}
-
 }  // namespace
 
 std::span<const std::string_view> silent_names() {
@@ -180,8 +157,7 @@ Expected<Imports> Imports::of(const target::ModuleImage& image) {
 
 const KnownImport* Imports::behind(const ModuleCode& code, const Instruction& branch) const {
   if (known_.empty()) return nullptr;
-  const auto jump = last_jump(code, branch);
-  const auto word = jump ? word_of(code, *jump) : std::nullopt;
+  const auto word = code::import_slot(code, branch);
   if (!word) return nullptr;
   const auto found =
       std::lower_bound(known_.begin(), known_.end(), *word,

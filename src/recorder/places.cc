@@ -21,6 +21,13 @@ void drop_inner_of_line(std::vector<Frame>& frames) {
   if (caller != frames.end()) frames.erase(frames.begin(), caller);
 }
 
+void put_in_folder(std::vector<Frame>& frames, const std::string& folder) {
+  if (folder.empty()) return;
+  for (Frame& frame : frames) {
+    if (!frame.file.empty() && frame.file.front() != '/') frame.file = folder + '/' + frame.file;
+  }
+}
+
 std::vector<Frame> frames_at(ReadModule& module, uint64_t address) {
   std::vector<Frame> frames;
   if (module.debug) {
@@ -33,6 +40,7 @@ std::vector<Frame> frames_at(ReadModule& module, uint64_t address) {
   }
   if (!frames.empty()) {
     drop_inner_of_line(frames);
+    put_in_folder(frames, module.debug->directory_at(address));
     return frames;
   }
   const target::Function* const function = module.image->function_covering(address);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recorder/snap.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -308,6 +310,18 @@ std::vector<uint8_t> with_header(uint32_t sections, const std::vector<uint8_t>& 
   return out.take();
 }
 
+// Each slot has one lobe, and each lobe one thread; else little of a file would be much work.
+bool has_own_lobes(const Snap& snap) {
+  std::set<uint32_t> lobes;
+  for (const SnapLobe& lobe : snap.lobes) {
+    if (!lobes.insert(lobe.slot).second) return false;
+  }
+  std::set<uint32_t> threads;
+  return std::all_of(snap.threads.begin(), snap.threads.end(), [&](const SnapThread& thread) {
+    return thread.slot == kNoSlot || threads.insert(thread.slot).second;
+  });
+}
+
 Expected<Snap> parse_snap(std::span<const uint8_t> bytes) {
   ByteReader in(bytes);
   if (in.read<uint64_t>() != kMagic) return fail(ErrorCode::Refused, "it is no snap");
@@ -322,16 +336,20 @@ Expected<Snap> parse_snap(std::span<const uint8_t> bytes) {
     return fail(ErrorCode::Refused, "it is cut or damaged");
   }
   Snap snap;
+  std::set<SectionType> seen;
   for (uint32_t i = 0; i < count; ++i) {
     const auto type = in.read<SectionType>();
     (void)in.read<uint32_t>();
     const auto offset = in.read<uint64_t>();
     const auto size = in.read<uint64_t>();
     const bool is_inside = offset <= bytes.size() && size <= bytes.size() - offset;
-    if (in.failed() || !is_inside || !read_section(type, bytes.subspan(offset, size), snap)) {
+    const bool is_new = seen.insert(type).second;
+    if (in.failed() || !is_inside || !is_new ||
+        !read_section(type, bytes.subspan(offset, size), snap)) {
       return fail(ErrorCode::Refused, "it is cut or damaged");
     }
   }
+  if (!has_own_lobes(snap)) return fail(ErrorCode::Refused, "it is cut or damaged");
   return snap;
 }
 

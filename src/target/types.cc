@@ -163,6 +163,14 @@ std::vector<SourceCall> DebugInfo::calls_at(uint64_t address) {
   return calls;
 }
 
+std::string DebugInfo::directory_at(uint64_t address) {
+  DwarfUnit* const unit = data_->file.unit_at(address);
+  Dwarf_Attribute attribute;
+  if (unit == nullptr || dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute) == nullptr) return "";
+  const char* const directory = dwarf_formstring(&attribute);
+  return directory == nullptr ? "" : directory;
+}
+
 Expected<uint64_t> DebugInfo::inlined_copies(uint64_t function_address) {
   const auto function = data_->functions.find(function_address);
   if (!function) {

@@ -99,6 +99,9 @@ class DebugInfo final : public TypeReader {
   // The function at an address, and in front of it what was inlined there, the innermost first.
   // Empty when DWARF describes no function there.
   std::vector<SourceCall> calls_at(uint64_t address);
+  // Where the compiler ran that made the code at an address: relative paths of files are from
+  // there. Empty when it is not known.
+  std::string directory_at(uint64_t address);
 
   // Inlined copies of the function that starts at the address: hits there are not seen by a probe
   // on its entry. Reads all of the module's DWARF at the first call.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -65,6 +66,15 @@ Expected<void> check_privileges(pid_t pid) {
   return fail(ErrorCode::Refused, "it runs with rights that its caller does not have [setuid]");
 }
 
+// Its first one may have ended.
+bool has_living_thread(pid_t process) {
+  const std::vector<pid_t> threads = threads_of(process);
+  return std::any_of(threads.begin(), threads.end(), [](pid_t thread) {
+    const ThreadStatus status = status_of(thread);
+    return status.tracer == getpid() && !status.has_ended();
+  });
+}
+
 class Recorder final : public WatchListener {
  public:
   Recorder(const RecordRequest& request, Notices& notices)
@@ -98,6 +108,7 @@ class Recorder final : public WatchListener {
     for (const auto& [pid, recorded] : recorded_) {
       if (!recorded->is_in(*maps)) continue;
       const std::shared_ptr<RecordedProcess> shared = recorded;
+      shared->set_aside(process);
       recorded_.insert_or_assign(process, shared);
       return;
     }
@@ -170,7 +181,7 @@ class Recorder final : public WatchListener {
     if (!request) return;
     const ThreadStatus status = status_of(request->process);
     const auto recorded = recorded_.find(status.process);
-    if (recorded == recorded_.end() || status.tracer != getpid() || status.has_ended()) {
+    if (recorded == recorded_.end() || !has_living_thread(status.process)) {
       return SnapRequests::refuse(*request, SnapAnswer::NotWatched);
     }
     const recorder::Snap snap = recorded->second->snap_of(status.process, stops);
@@ -202,6 +213,10 @@ class Recorder final : public WatchListener {
   }
 
   void save(const recorder::Snap& snap) {
+    constexpr unsigned kSnapsMax = 100;
+    if (snaps_ == kSnapsMax) return;
+    if (++snaps_ == kSnapsMax)
+      notices_.warning(fmt::format("this is snap number {}: no others are written", kSnapsMax));
     const auto path = recorder::save_snap(request_.directory, snap);
     if (!path) return notices_.warning(fmt::format("no snap: {}", path.error().message));
     notices_.made(fmt::format("recorded: {} (clew show {})", *path, *path));
@@ -213,6 +228,7 @@ class Recorder final : public WatchListener {
   ModuleFiles files_;
   LeftTold told_;
   pid_t command_ = 0;
+  unsigned snaps_ = 0;  // Written, or tried.
   // By process. Shared with what it has forked.
   std::unordered_map<pid_t, std::shared_ptr<RecordedProcess>> recorded_;
 };

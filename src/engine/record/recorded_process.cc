@@ -6,6 +6,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <linux/kcmp.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <time.h>
 #include <unistd.h>
@@ -123,6 +126,7 @@ Expected<void> RecordedProcess::attach(const Begun& begun) {
                                     .is_inherited = true};
   lobes_->place(CLEW_TRY(attachment_->share(std::span(&part, 1))).front());
   give_cursors();
+  reserve_nobodys_slot();
   answers_ = CLEW_TRY(inline_::Answers::install(*attachment_, modules_));
   return {};
 }
@@ -141,6 +145,38 @@ void RecordedProcess::give_cursors() const {
     if (control.owner == 0) continue;
     set_cursor(*slot, lobes_->lobe_of(*slot) + abi::kLobeBytes - abi::kRecordBytes);
   }
+}
+
+// The last one, with a lobe that nobody reads. No thread takes a slot that is being freed.
+void RecordedProcess::reserve_nobodys_slot() const {
+  const inline_::ArenaView arena = attachment_->arena();
+  const uint32_t slot = arena.slot_count - 1;
+  auto* const control =
+      reinterpret_cast<abi::SlotControl*>(arena.slots + slot * arena.slot_stride_bytes);
+  __atomic_store_n(&control->tid, abi::kTidReserved, __ATOMIC_RELEASE);
+  control->index = slot;
+  set_cursor(slot, lobes_->lobe_of(slot) + abi::kLobeBytes - abi::kRecordBytes);
+}
+
+std::optional<uint32_t> RecordedProcess::slot_at(uint64_t gs_base) const {
+  const inline_::ArenaView arena = attachment_->arena();
+  const uint64_t address = gs_base + attachment_->geometry().slot_address;
+  const uint64_t slot = (address - arena.header->slots_address) / arena.slot_stride_bytes;
+  return slot < arena.slot_count ? std::optional(static_cast<uint32_t>(slot)) : std::nullopt;
+}
+
+// One that shares its parent's memory (vfork) goes on as its parent.
+void RecordedProcess::set_aside(pid_t child) const {
+  const auto who = target::read_process(child);
+  if (!who || syscall(SYS_kcmp, child, who->parent_pid, KCMP_VM, 0, 0) <= 0) return;
+  user_regs_struct registers{};
+  if (ptrace(PTRACE_GETREGS, child, nullptr, &registers) != 0 || !slot_at(registers.gs_base))
+    return;
+  const inline_::ArenaView arena = attachment_->arena();
+  const uint64_t nobodys = arena.header->slots_address +
+                           (arena.slot_count - 1) * arena.slot_stride_bytes -
+                           attachment_->geometry().slot_address;
+  (void)ptrace(PTRACE_POKEUSER, child, offsetof(user_regs_struct, gs_base), nobodys);
 }
 
 uint8_t* RecordedProcess::cursor_place(uint32_t slot) const {
@@ -289,7 +325,7 @@ void RecordedProcess::load(bool stands) {
 }
 
 void RecordedProcess::load_module(const target::ProcessModule& module, bool is_late) {
-  constexpr size_t kInstalledMax = 1000;
+  constexpr size_t kInstalledMax = inline_::kAnswersMax;
   const auto planned = plan(module);
   if (planned && !*planned) return;
   Expected<void> recorded;
@@ -352,13 +388,9 @@ bool RecordedProcess::has_cursor_in_r11(uint64_t pc) const {
 void RecordedProcess::caught(const WatchedThread& thread) const {
   const user_regs_struct& registers = thread.registers;
   if (!has_cursor_in_r11(registers.rip)) return;
-  const inline_::ArenaView arena = attachment_->arena();
-  const uint64_t slot_address = registers.gs_base + attachment_->geometry().slot_address;
-  const uint64_t slot = (slot_address - arena.header->slots_address) / arena.slot_stride_bytes;
-  if (slot >= arena.slot_count) return;
-  const uint64_t lobe = lobes_->lobe_of(static_cast<uint32_t>(slot));
-  if (registers.r11 - lobe >= abi::kLobeBytes) return;
-  set_cursor(static_cast<uint32_t>(slot), registers.r11);
+  const auto slot = slot_at(registers.gs_base);
+  if (!slot || registers.r11 - lobes_->lobe_of(*slot) >= abi::kLobeBytes) return;
+  set_cursor(*slot, registers.r11);
 }
 
 recorder::Snap RecordedProcess::snap_of(const Crash& crash, Standstill& threads) {

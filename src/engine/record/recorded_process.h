@@ -71,6 +71,9 @@ class RecordedProcess {
   void load(bool stands);
   // Whether it may load anything later.
   [[nodiscard]] bool may_load() const { return follows_loader_; }
+  // A child that one of its processes forked, and that has not run. It would write into its
+  // parent's lobe until an entry from outside gives it its own.
+  void set_aside(pid_t child) const;
   // A handler is going to run in this thread.
   void caught(const WatchedThread& thread) const;
   // Its slot is free for another thread, which goes on in its lobe.
@@ -118,6 +121,8 @@ class RecordedProcess {
   Expected<void> answer(const target::ProcessModule& module, const SharedModule& shared);
   [[nodiscard]] recorder::HeadPlaces places_of(const inline_::CopyRoom& room) const;
   void give_cursors() const;
+  void reserve_nobodys_slot() const;
+  [[nodiscard]] std::optional<uint32_t> slot_at(uint64_t gs_base) const;
   [[nodiscard]] uint8_t* cursor_place(uint32_t slot) const;
   void set_cursor(uint32_t slot, uint64_t cursor) const;
   [[nodiscard]] std::vector<IdRange> taken_ids() const;

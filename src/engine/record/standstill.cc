@@ -7,8 +7,10 @@
 
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "engine/record/thread_status.h"
+#include "inline/interrupted_call.h"
 
 namespace clew::engine {
 
@@ -65,6 +67,7 @@ std::optional<Standstill::Thread> Standstill::look_at(pid_t thread) const {
   }
   const ThreadStatus status = status_of(thread);
   if (status.process != process_ || status.has_ended()) return std::nullopt;
+  if (status.tracer != getpid()) return std::nullopt;  // A thread of the kernel's, as of io_uring.
   const auto waits = calls_ == Calls::Left ? waiting(process_, thread) : std::nullopt;
   found.state = waits && waits->is_in_call ? State::InCall : State::Asked;
   found.switches = status.switches;  // From before it was seen to wait.
@@ -96,7 +99,10 @@ void Standstill::take(Thread& thread, Stops::Deadline deadline) {
   const bool is_ours = stop->status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(stop->status) == SIGTRAP;
   if (!is_ours) stops_.hold(*stop);
   thread.state = is_ours ? State::Stopped : State::Other;
-  if (WIFSTOPPED(stop->status)) thread.registers = registers_of(thread.thread);
+  if (!WIFSTOPPED(stop->status)) return;
+  thread.registers = registers_of(thread.thread);
+  if (is_ours && calls_ == Calls::Stopped)
+    inline_::mend_interrupted_call({thread.thread, 0, false}, *thread.registers);
 }
 
 bool Standstill::has_moved() {

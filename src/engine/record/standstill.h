@@ -3,7 +3,8 @@
 // that waits in a system call is left in it: some calls would come back with EINTR, though no
 // handler has run (signal(7): epoll_wait, and others), and one that waits for a disk cannot be
 // stopped at all. Whether it has run meanwhile is asked afterwards, and whoever has copied what it
-// writes copies it again. Where code is going to be changed, those are stopped, too.
+// writes copies it again. Where code is going to be changed, those are stopped, too, and their
+// calls begin again (inline/interrupted_call.h).
 #pragma once
 
 #include <cstdint>

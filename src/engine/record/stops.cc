@@ -36,7 +36,8 @@ Expected<Stops> Stops::open() {
   (void)std::signal(SIGCHLD, SIG_DFL);
   sigset_t signals;
   (void)sigemptyset(&signals);
-  (void)sigaddset(&signals, SIGCHLD);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGHUP})
+    (void)sigaddset(&signals, signal);
   if (const int error = pthread_sigmask(SIG_BLOCK, &signals, nullptr); error != 0) {
     return fail(ErrorCode::Io, fmt::format("pthread_sigmask: {}", error_text(error)));
   }
@@ -51,8 +52,10 @@ Stops::Woken Stops::wait(int door, std::chrono::milliseconds limit) {
   std::array<pollfd, 2> all = {{{signals_.get(), POLLIN, 0}, {door, POLLIN, 0}}};
   if (poll(all.data(), all.size(), static_cast<int>(limit.count())) <= 0) return Woken::ByTime;
   signalfd_siginfo signal{};
-  (void)!read(signals_.get(), &signal, sizeof(signal));
-  return all[1].revents != 0 ? Woken::ByDoor : Woken::ByChild;
+  while (read(signals_.get(), &signal, sizeof(signal)) == sizeof(signal)) {
+    if (signal.ssi_signo != SIGCHLD) ended_by_ = static_cast<int>(signal.ssi_signo);
+  }
+  return all[1].revents != 0 || ended_by_ != 0 ? Woken::ByDoor : Woken::ByChild;
 }
 
 // Who handled the last one may have taken a SIGCHLD (inline/brief_wait.h), so threads are asked

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What waitpid(2) tells of traced threads, one after the other, or with a limit of time; and that
-// something else can be read meanwhile. SIGCHLD is blocked for that, and becomes readable.
+// something else can be read meanwhile. SIGCHLD is blocked for that, and becomes readable; so are
+// signals that ask us to end, since some processes cannot be left at any moment.
 #pragma once
 
 #include <chrono>
@@ -37,6 +38,8 @@ class Stops {
   // Came too early, and is to be told later; the thread stands meanwhile.
   void hold(const Stop& stop) { held_.push_back(stop); }
   [[nodiscard]] bool holds(pid_t thread) const;
+  // The signal by which somebody ends us (SIGTERM, SIGHUP); 0: none.
+  [[nodiscard]] int ended_by() const { return ended_by_; }
 
  private:
   explicit Stops(FileDescriptor signals) : signals_(std::move(signals)) {}
@@ -45,6 +48,7 @@ class Stops {
 
   FileDescriptor signals_;
   std::vector<Stop> held_;
+  int ended_by_ = 0;
   unsigned before_look_ = 0;  // Stops that are told before the door is looked at.
 };
 

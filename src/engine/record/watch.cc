@@ -22,6 +22,7 @@ namespace {
 // signal(7), "Core".
 constexpr std::array kCoreSignals = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
                                      SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
+constexpr std::array kFaults = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
 constexpr std::array kStopSignals = {SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
 
 template <size_t Count>
@@ -32,29 +33,19 @@ bool is_among(const std::array<int, Count>& all, int signal) {
   return false;
 }
 
-// A fault cannot be blocked or ignored: the kernel kills for it all the same. It has taken the
-// signal by now, so whether it is blocked says what was before.
-bool kills(const ThreadStatus& status, int signal) {
-  if (!is_among(kCoreSignals, signal)) return false;
-  const uint64_t bit = uint64_t{1} << (signal - 1);
-  const bool is_fault = signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
-                        signal == SIGFPE || signal == SIGTRAP || signal == SIGSYS;
-  if ((status.caught & bit) != 0) return is_fault && (status.blocked & bit) != 0;
-  return is_fault || (status.ignored & bit) == 0;
+// What a thread has done itself cannot be blocked or ignored: the kernel kills for it all the same.
+// It has taken the signal by now, so whether it is blocked says what was before. One that somebody
+// has sent is as any other.
+bool kills(const ThreadStatus& status, const siginfo_t& info) {
+  if (!is_among(kCoreSignals, info.si_signo)) return false;
+  const uint64_t bit = uint64_t{1} << (info.si_signo - 1);
+  const bool is_forced = info.si_code > 0 && is_among(kFaults, info.si_signo);
+  if ((status.caught & bit) != 0) return is_forced && (status.blocked & bit) != 0;
+  return is_forced || (status.ignored & bit) == 0;
 }
 
 void let_go(__ptrace_request how, pid_t thread, int signal) {
   (void)ptrace(how, thread, nullptr, reinterpret_cast<void*>(static_cast<intptr_t>(signal)));
-}
-
-Crash crash_of(pid_t process, pid_t thread, int signal) {
-  Crash crash{.process = process, .thread = thread, .signal = signal};
-  siginfo_t info{};
-  if (ptrace(PTRACE_GETSIGINFO, thread, nullptr, &info) == 0) {
-    crash.code = info.si_code;
-    crash.address = reinterpret_cast<uint64_t>(info.si_addr);
-  }
-  return crash;
 }
 
 }  // namespace
@@ -84,6 +75,10 @@ Expected<int> Watch::run(WatchListener& listener) {
   while (true) {
     const auto limit = listener.may_load() ? kLookEvery : Stops::kNoLimit;
     const std::optional<Stop> stop = CLEW_TRY(stops_.next(listener.door(), limit));
+    if (stops_.ended_by() != 0) {
+      let_go_of_beginning();
+      return stops_.ended_by();  // As a status of waitpid(2).
+    }
     if (!stop) {
       listener.knocked(stops_);
       look_at_loaders(listener);
@@ -118,9 +113,16 @@ void Watch::handle(const Stop& stop, WatchListener& listener) {
 void Watch::handle_signal(const Stop& stop, WatchListener& listener) {
   const int signal = WSTOPSIG(stop.status);
   const ThreadStatus status = status_of(stop.thread);
-  if (kills(status, signal)) {
+  siginfo_t info{};
+  if (ptrace(PTRACE_GETSIGINFO, stop.thread, nullptr, &info) != 0) info.si_signo = signal;
+  if (kills(status, info)) {
     Standstill threads(stops_, status.process, stop.thread);
-    listener.crashed(crash_of(status.process, stop.thread, signal), threads);
+    listener.crashed({.process = status.process,
+                      .thread = stop.thread,
+                      .signal = signal,
+                      .code = info.si_code,
+                      .address = reinterpret_cast<uint64_t>(info.si_addr)},
+                     threads);
   } else if ((status.caught & (uint64_t{1} << (signal - 1))) != 0) {
     listener.caught(status.process, {stop.thread, registers_of(stop.thread)});
   }

@@ -48,14 +48,14 @@ class WatchListener {
   virtual bool executes(pid_t process) = 0;
   // Nothing of that has run but its loader.
   virtual void begins(pid_t process) = 0;
+  // Or it could not be stopped there.
+  virtual void cannot_begin(pid_t process, const Error& reason) = 0;
   // Processes whose loaders wait for us, with what they have loaded or unloaded; may_load():
   // whether there may be some later, so that we look from time to time.
   [[nodiscard]] virtual bool may_load() const = 0;
   virtual std::vector<pid_t> loading() = 0;
   // Whether all threads of it stand.
   virtual void loaded(pid_t process, bool stands) = 0;
-  // Or it could not be stopped there.
-  virtual void cannot_begin(pid_t process, const Error& reason) = 0;
   // Nobody runs as this thread any more; nor as the process, when it was the first one.
   virtual void ended(pid_t process, pid_t thread) = 0;
   // Readable when somebody wants something; that is done while no thread stands for us.
@@ -68,8 +68,8 @@ class Watch {
   // The process, with one thread, stands still. Errors: Refused when it may not be traced.
   static Expected<Watch> seize(pid_t pid);
 
-  // Until the process has ended: its status of waitpid(2). Others run on, untraced as soon as we
-  // end.
+  // Until the process has ended: its status of waitpid(2), or that of a signal by which somebody
+  // ends us. Others run on, untraced as soon as we end.
   Expected<int> run(WatchListener& listener);
 
  private:
