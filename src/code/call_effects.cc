@@ -3,6 +3,7 @@
 // wanted behind calls from callers to callees.
 #include "code/call_effects.h"
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -18,6 +19,10 @@ using abi::RegisterSet;
 constexpr RegisterSet operator|(RegisterSet a, RegisterSet b) {
   return RegisterSet(static_cast<uint16_t>(a.bits() | b.bits()));
 }
+
+// rbx, rsp, rbp, r12 to r15: what every function preserves.
+constexpr RegisterSet kOfCaller = RegisterSet(0xf038);
+constexpr RegisterSet kAllButR11 = RegisterSet(0xf7ff);
 
 // A call or tail jump of one given function to another one.
 struct Call {
@@ -47,8 +52,14 @@ class EffectsFinder {
   ModuleEffects run() {
     for (uint32_t i = 0; i < functions_.size(); ++i)
       look_at(i);
+    free_r11_for_strangers();
     // What only passes through, as somebody wants it behind, nobody reads: so this comes first.
     settle([this](uint32_t i) { return grow_reads(i) ? callers_[i] : std::vector<uint32_t>(); });
+    if (is_r11_an_argument()) {
+      for (const uint32_t stranger : without_r11_)
+        result_.calls.reads[stranger].add(abi::Register::R11);
+      settle([this](uint32_t i) { return grow_reads(i) ? callers_[i] : std::vector<uint32_t>(); });
+    }
     note_strangers();
     settle([this](uint32_t i) { return grow_wanted(i); });
     return std::move(result_);
@@ -104,20 +115,102 @@ class EffectsFinder {
     return known == index_.end() ? std::nullopt : std::optional(known->second);
   }
 
-  // Code that is in none of the functions may want anything behind its calls, and so may those who
-  // called it, where it jumps.
+  // Compilers pass nothing in r11. Functions that are not given take it, too, only if some code of
+  // such functions reads it, or if a given one takes it.
+  void free_r11_for_strangers() {
+    for (const FunctionRange& range : code_.functions()) {
+      const uint32_t owner = owner_of(range);
+      if (index_.contains(owner)) continue;
+      without_r11_.push_back(owner);
+      const uint64_t end = range.address + range.size_bytes;
+      for (auto at = code_.at(range.address); at && at->address < end; at = code_.at(at->end())) {
+        if (!reads_r11(*at)) continue;
+        without_r11_.clear();
+        return;
+      }
+    }
+    for (const uint32_t stranger : without_r11_)
+      result_.calls.reads[stranger] = kAllButR11;
+  }
+
+  [[nodiscard]] bool reads_r11(const Instruction& at) const {
+    const auto bytes = code_.text_from(at.address).first(at.length);
+    return at.flow != Flow::Nop && register_effect(bytes).read.has(abi::Register::R11);
+  }
+
+  [[nodiscard]] bool is_r11_an_argument() const {
+    return std::any_of(functions_.begin(), functions_.end(), [this](const FunctionBlocks& one) {
+      return result_.calls.reads[one.function].has(abi::Register::R11);
+    });
+  }
+
+  // What code that is in none of the functions' blocks may want behind its calls, and those who
+  // called it, where it jumps: any register that its function reads somewhere; and of those that
+  // calls may overwrite the others, too, unless something that the function calls may overwrite all
+  // of these, and so it keeps none.
   void note_strangers() {
+    find_overwriting();
+    find_leads();
+    for (const FunctionRange& range : code_.functions()) {
+      const auto stranger = strangers_.find(owner_of(range));
+      if (stranger == strangers_.end()) continue;
+      const uint64_t end = range.address + range.size_bytes;
+      for (auto at = code_.at(range.address); at && at->address < end; at = code_.at(at->end())) {
+        const auto effect = register_effect(code_.text_from(at->address).first(at->length));
+        stranger->second.reads = stranger->second.reads | effect.read;
+        stranger->second.keeps_none = stranger->second.keeps_none || overwrites(*at);
+      }
+    }
+    for (const Lead& lead : leads_) {
+      const Stranger& stranger = strangers_.at(lead.owner);
+      RegisterSet& wanted = result_.calls.wanted[functions_[lead.callee].function];
+      wanted = wanted | (stranger.keeps_none ? stranger.reads | kOfCaller : kAllRegisters);
+    }
+  }
+
+  void find_leads() {
     for (const FunctionRange& range : code_.functions()) {
       const uint64_t end = range.address + range.size_bytes;
       for (auto at = code_.at(range.address); at && at->address < end; at = code_.at(at->end())) {
         const bool leads =
             at->flow == Flow::Call || at->flow == Flow::Jump || at->flow == Flow::Conditional;
         if (!leads || is_known_code(at->address)) continue;
-        if (const auto callee = known_at(branch_target(code_, *at))) {
-          result_.calls.wanted[functions_[*callee].function] = kAllRegisters;
-        }
+        const auto callee = known_at(branch_target(code_, *at));
+        if (!callee) continue;
+        leads_.push_back({owner_of(range), *callee});
+        strangers_.try_emplace(owner_of(range));
       }
     }
+  }
+
+  [[nodiscard]] uint32_t owner_of(const FunctionRange& range) const {
+    return code_.owner_of(static_cast<uint32_t>(&range - code_.functions().data()));
+  }
+
+  // Functions that call through imports or pointers, or others that do.
+  void find_overwriting() {
+    overwriting_.assign(functions_.size(), false);
+    settle([this](uint32_t i) {
+      const bool calls_such =
+          std::any_of(calls_of_[i].begin(), calls_of_[i].end(),
+                      [this](const Call& call) { return overwriting_[call.callee]; });
+      const bool is_such = calls_such || result_.blocks[i].changed == kAllRegisters;
+      const bool is_new = is_such && !overwriting_[i];
+      overwriting_[i] = is_such;
+      return is_new ? callers_[i] : std::vector<uint32_t>();
+    });
+  }
+
+  // `call *(%rax)` may be that of a TLS descriptor, which leaves all but rax alone.
+  [[nodiscard]] bool overwrites(const Instruction& call) const {
+    if (call.flow == Flow::IndirectCall) {
+      const auto bytes = code_.text_from(call.address).first(call.length);
+      return call.length < 2 || bytes[call.length - 2U] != 0xff || bytes.back() != 0x10;
+    }
+    if (call.flow != Flow::Call) return false;
+    const uint64_t target = branch_target(code_, call);
+    const auto callee = known_at(target);
+    return callee ? overwriting_[*callee] : !code_.range_at(target);
   }
 
   [[nodiscard]] bool is_known_code(uint64_t address) const {
@@ -163,6 +256,18 @@ class EffectsFinder {
   std::unordered_map<uint32_t, uint32_t> index_;  // Of code.functions(): in functions_.
   std::vector<std::vector<Call>> calls_of_;       // By caller.
   std::vector<std::vector<uint32_t>> callers_;    // By callee.
+  struct Stranger {
+    RegisterSet reads;
+    bool keeps_none = false;
+  };
+  std::unordered_map<uint32_t, Stranger> strangers_;  // By function, of code.functions().
+  struct Lead {
+    uint32_t owner = 0;  // As the one before.
+    uint32_t callee = 0;
+  };
+  std::vector<Lead> leads_;
+  std::vector<bool> overwriting_;      // By function.
+  std::vector<uint32_t> without_r11_;  // Of code.functions(): strangers that do not take it.
   ModuleEffects result_;
 };
 

@@ -252,8 +252,8 @@ class Checker {
   // Where a branch that leads there must lead: to the image of its target, or to the stub there,
   // which goes on to it.
   Expected<uint64_t> way_of(const Instruction& at, uint64_t target) {
-    const uint64_t image =
-        image_of(code::branch_target(code_, at), past_of(insertions_.leaping, at.address));
+    const uint64_t meant = insertions_.target_of(at.address, code::branch_target(code_, at));
+    const uint64_t image = image_of(meant, past_of(insertions_.leaping, at.address));
     const auto taken = insertions_.taken.find(at.address);
     if (taken == insertions_.taken.end()) return image;
     // A loop that is far leads to a jump behind it first.

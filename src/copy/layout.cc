@@ -154,7 +154,7 @@ Item Layout::item_of(const Instruction& at, const Proved& owner) const {
     const bool counts = opcode >= 0xe0 && opcode <= 0xe3;
     item.form =
         at.flow == Flow::Call ? ItemForm::Call : (counts ? ItemForm::CountJump : ItemForm::Jump);
-    item.target = code::branch_target(facts_.code, at);
+    item.target = insertions_.target_of(at.address, code::branch_target(facts_.code, at));
     const auto decoded = code::decode(bytes);
     item.was_short = decoded && decoded->immediate_size == 1;
     return item;

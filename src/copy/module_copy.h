@@ -6,7 +6,7 @@
 //   original              in the copy
 //   jmp, jcc              to the copy of the target, where there is one; rel8 becomes rel32 where
 //                         it no longer reaches
-//   call f                to the copy of f, where there is one
+//   call f                to the copy of f, where there is one; past a stub, if that is known
 //   loop, jrcxz           loop taken ; jmp over ; taken: jmp target ; over:
 //   [rip + x]             the same address, by another displacement
 //   names of tables       the table's clone

@@ -199,6 +199,16 @@ Copied::Copied(const copy::Facts& facts, const copy::ModuleProof& proof, Imports
   }
 }
 
+uint32_t Copied::entered_by(const code::ModuleCode& code, const code::Instruction& branch) const {
+  const bool is_direct = branch.flow == code::Flow::Call || branch.flow == code::Flow::Jump ||
+                         branch.flow == code::Flow::Conditional;
+  if (!is_direct) return kNone;
+  const uint32_t function = at(code::branch_target(code, branch));
+  if (function != kNone) return function;
+  const KnownImport* import = imports_.behind(code, branch);
+  return import == nullptr ? kNone : at(import->own);
+}
+
 uint32_t Copied::at(uint64_t address) const {
   const auto found =
       std::lower_bound(by_address_.begin(), by_address_.end(), std::pair(address, 0U));

@@ -28,6 +28,9 @@ class Copied {
   // The function whose first instruction is there, or kNone.
   [[nodiscard]] uint32_t at(uint64_t address) const;
   [[nodiscard]] const Imports& imports() const { return imports_; }
+  // The one that a direct call or jump enters, also through a stub of the PLT; or kNone.
+  [[nodiscard]] uint32_t entered_by(const code::ModuleCode& code,
+                                    const code::Instruction& branch) const;
   // It leaves by its own `ret`, or by that of a function that does: never by a jump into what is
   // not copied and not silent, which may call back before it returns.
   [[nodiscard]] bool returns_itself(uint32_t function) const { return returns_itself_[function]; }

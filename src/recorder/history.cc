@@ -30,10 +30,11 @@ std::optional<size_t> index_of(const SnapLobe& lobe, uint64_t cursor) {
   return offset / abi::kRecordBytes;
 }
 
-// Of a thread that is in a carrier. A handler that has run since has left more in the lobe than r11
-// knows of, and the cursor in memory; when the carrier has written again, its zero says so.
-std::optional<size_t> newest_of_carrier(const SnapLobe& lobe, uint64_t r11) {
-  const auto own = index_of(lobe, r11);
+// Of a thread that has the cursor in a register. A handler that has run since has left more in the
+// lobe than that knows of, and the cursor in memory; when the thread has written again, its zero
+// says so.
+std::optional<size_t> newest_by_register(const SnapLobe& lobe, uint64_t cursor) {
+  const auto own = index_of(lobe, cursor);
   const auto told = index_of(lobe, lobe.cursor);
   if (!own || !told) return own ? own : told;
   const size_t count = lobe.words.size();
@@ -55,9 +56,9 @@ std::vector<uint32_t> words_of(const SnapModules& modules, const Snap& snap,
   const auto lobe = std::find_if(snap.lobes.begin(), snap.lobes.end(),
                                  [&](const SnapLobe& one) { return one.slot == thread.slot; });
   if (lobe == snap.lobes.end()) return {};
-  return from_start(unroll(lobe->words, modules.has_cursor_in_r11(thread.registers.rip)
-                                            ? newest_of_carrier(*lobe, thread.registers.r11)
-                                            : index_of(*lobe, lobe->cursor)));
+  const auto cursor = modules.cursor_in(thread.registers);
+  return from_start(unroll(
+      lobe->words, cursor ? newest_by_register(*lobe, *cursor) : index_of(*lobe, lobe->cursor)));
 }
 
 // Where the thread is, or the call that it has not come back from.

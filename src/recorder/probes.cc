@@ -26,29 +26,36 @@ constexpr unsigned kBitsInByte = 8;
 
 class ProbeBytes {
  public:
-  // `carries`: r11 is the cursor.
-  ProbeBytes(const code::Live& live, bool carries, uint32_t cursor)
-      : live_(live), carries_(carries), cursor_(cursor) {
-    if (carries) live_.registers.add(Register::R11);
+  // `home`: where the cursor is.
+  ProbeBytes(const code::Live& live, Home home, uint32_t cursor)
+      : live_(live), home_(home), cursor_(cursor) {
+    if (home) live_.registers.add(*home);
   }
 
-  std::vector<uint8_t> load() {
-    cursor_to(0x8b, Register::R11);
-    return end();
-  }
-
-  std::vector<uint8_t> store() {
-    cursor_to(0x89, Register::R11);
+  std::vector<uint8_t> moved_to(Home to) {
+    CLEW_ASSERT(home_ != to);
+    if (!home_) {
+      cursor_to(0x8b, *to);
+    } else if (!to) {
+      cursor_to(0x89, *home_);
+    } else {
+      put({static_cast<uint8_t>(0x48 | high(*to) << 2 | high(*home_)), 0x8b,
+           modrm(3, low(*to), *home_)});
+    }
     return end();
   }
 
   std::vector<uint8_t> head(uint32_t record) {
     const Register r = cursor_register(0);
-    // lea R16, [R + 4]
     put({0x66});
-    if (high(r) != 0) put({0x45});
-    put({0x8d, modrm(1, low(r), r), abi::kRecordBytes});
-    if (!carries_) cursor_to(0x89, r);  // mov gs:[cursor], R
+    if (live_.flags == 0) {
+      if (high(r) != 0) put({0x41});
+      put({0x83, modrm(3, 0, r), abi::kRecordBytes});  // add R16, 4
+    } else {
+      if (high(r) != 0) put({0x45});
+      put({0x8d, modrm(1, low(r), r), abi::kRecordBytes});  // lea R16, [R + 4]
+    }
+    if (!home_) cursor_to(0x89, r);  // mov gs:[cursor], R
     put({static_cast<uint8_t>(0x48 | high(r)), 0xc7, modrm(0, 0, r)});
     put_word(record);
     return end();
@@ -63,7 +70,7 @@ class ProbeBytes {
            static_cast<uint8_t>(1U << number % kBitsInByte)});
       return end();
     }
-    const Register sum = registers_[carries_ ? 0 : 1];
+    const Register sum = registers_[home_ ? 0 : 1];
     move_word(0x8b, sum, r);  // mov S32, [R]
     put({static_cast<uint8_t>(0x40 | high(sum) << 2 | high(sum)), 0x8d,
          modrm(2, low(sum), sum)});  // lea S32, [S + bit]
@@ -98,16 +105,16 @@ class ProbeBytes {
 
   // The register that has the cursor now, and so many others in registers_.
   Register cursor_register(unsigned others) {
-    if (carries_) {
+    if (home_) {
       begin(others);
-      return Register::R11;
+      return *home_;
     }
     begin(1 + others);
     cursor_to(0x8b, registers_[0]);  // mov R, gs:[cursor]
     return registers_[0];
   }
 
-  // Finds registers, and pushes those that are live.
+  // Finds registers, and pushes those that are live; never the one that has the cursor.
   void begin(unsigned wanted) {
     unsigned found = 0;
     for (const Register r : kScratch) {
@@ -115,7 +122,7 @@ class ProbeBytes {
     }
     for (const Register r : kScratch) {
       if (found == wanted) break;
-      if (!live_.registers.has(r) || high(r) != 0) continue;
+      if (!live_.registers.has(r) || high(r) != 0 || home_ == r) continue;
       if (spilled_++ == 0) put({0x48, 0x8d, 0x64, 0x24, 0x80});  // lea rsp, [rsp - 128]
       put({static_cast<uint8_t>(0x50 | low(r))});                // push
       pushed_[spilled_ - 1] = r;
@@ -136,7 +143,7 @@ class ProbeBytes {
   }
 
   code::Live live_;
-  bool carries_;
+  Home home_;
   uint32_t cursor_;
   std::array<Register, 2> registers_{};
   std::array<Register, 2> pushed_{};
@@ -155,52 +162,102 @@ class ProbeMaker {
         cursor_(cursor) {}
 
   Probes run() {
-    std::vector<code::FunctionBlocks> functions;
-    functions.reserve(proof_.proved.size());
-    for (const copy::Proved& proved : proof_.proved)
-      functions.push_back({proved.function, &proved.blocks});
-    result_.effects = code::find_call_effects(facts_.code, facts_.flags, functions);
-    result_.carriers = find_carriers(facts_, proof_, copied_, result_.effects);
-    for (size_t i = 0; i < proof_.proved.size(); ++i) {
-      carries_ = result_.carriers.carries[i];
-      if (carries_) add_landings(proof_.proved[i]);
-      add_probes(i);
-      if (!carries_) continue;
-      ++result_.counts.carriers;
-      add_transfers(proof_.proved[i]);
+    find_functions();
+    result_.homes = find_homes(functions_, result_.effects.calls);
+    for (size_t i = 0; i < functions_.size(); ++i) {
+      const RecordedFunction& function = functions_[i];
+      result_.moves.push_back(find_moves(function, result_.homes));
+      own_ = &result_.homes[i];
+      moves_ = &result_.moves[i];
+      add_entry(function);
+      add_first(function);
+      add_probes(function, first_id_ + tiling_.first_dag[i]);
+      add_last(function);
     }
     return std::move(result_);
   }
 
  private:
-  void add_probes(size_t index) {
-    const copy::Proved& proved = proof_.proved[index];
-    const FunctionTiling& tiling = tiling_.functions[index];
-    const code::Liveness liveness =
-        code::Liveness::by_calls(facts_.code, {proved.function, &proved.blocks}, facts_.flags,
-                                 result_.effects.calls, result_.effects.blocks[index]);
-    const std::vector<code::Block>& blocks = proved.blocks.blocks();
-    const uint32_t first_id = first_id_ + tiling_.first_dag[index];
-    for (const DagHead& head : tiling.heads) {
-      ProbeBytes bytes(liveness.at_start(head.block), carries_, cursor_);
+  void find_functions() {
+    std::vector<code::FunctionBlocks> blocks;
+    blocks.reserve(proof_.proved.size());
+    for (const copy::Proved& proved : proof_.proved)
+      blocks.push_back({proved.function, &proved.blocks});
+    result_.effects = code::find_call_effects(facts_.code, facts_.flags, blocks);
+    flows_.reserve(blocks.size());
+    live_.reserve(blocks.size());
+    functions_.reserve(blocks.size());
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      flows_.emplace_back(facts_, proof_.proved[i], copied_);
+      live_.push_back(code::Liveness::by_calls(facts_.code, blocks[i], facts_.flags,
+                                               result_.effects.calls, result_.effects.blocks[i]));
+      functions_.push_back({.facts = facts_,
+                            .proved = proof_.proved[i],
+                            .copied = copied_,
+                            .tiling = tiling_.functions[i],
+                            .flow = flows_.back(),
+                            .live = live_.back()});
+    }
+  }
+
+  void add_entry(const RecordedFunction& function) {
+    const uint64_t start = facts_.code.functions()[function.proved.function].address;
+    result_.insertions.carriers.insert(start);
+    if (own_->takes) append(result_.insertions.entry, start, bytes_of({kMemory, kPassed}));
+  }
+
+  // What is in front of probes, where both are.
+  void add_first(const RecordedFunction& function) {
+    const std::vector<code::Block>& blocks = function.proved.blocks.blocks();
+    for (uint32_t block = 0; block < blocks.size(); ++block) {
+      add_move(result_.insertions.before, blocks[block].begin, moves_->start[block]);
+      add_move(result_.insertions.taken, blocks[block].last, moves_->taken[block]);
+      add_move(result_.insertions.passed, blocks[block].last, moves_->passed[block]);
+    }
+  }
+
+  void add_last(const RecordedFunction& function) {
+    const std::vector<code::Block>& blocks = function.proved.blocks.blocks();
+    for (uint32_t block = 0; block < blocks.size(); ++block) {
+      for (const CursorMove& move : moves_->end[block])
+        append(result_.insertions.before, blocks[block].last, bytes_of(move));
+      add_shortcut(function.leaving(block).last);
+    }
+  }
+
+  // Past the PLT's stub.
+  void add_shortcut(const code::Instruction& last) {
+    const uint32_t entered = copied_.entered_by(facts_.code, last);
+    if (entered == kNone) return;
+    const uint64_t start = facts_.code.functions()[proof_.proved[entered].function].address;
+    if (code::branch_target(facts_.code, last) == start) return;
+    result_.insertions.shortcuts.emplace(last.address, start);
+  }
+
+  void add_probes(const RecordedFunction& function, uint32_t first_id) {
+    const std::vector<code::Block>& blocks = function.proved.blocks.blocks();
+    for (const DagHead& head : function.tiling.heads) {
+      ProbeBytes bytes(function.live.at_start(head.block), own_->at[head.block], cursor_);
       auto made = bytes.head(abi::dag_record(first_id + head.dag));
+      result_.counts.heads_in_memory += own_->at[head.block] == kMemory ? 1 : 0;
       count(bytes, result_.counts.heads);
       append(result_.insertions.before, blocks[head.block].begin, made);
     }
-    for (const BitSite& site : tiling.bits)
-      add_bit(proved, liveness, site);
-    for (const OnceLoop& loop : tiling.loops) {
+    for (const BitSite& site : function.tiling.bits)
+      add_bit(function, site);
+    for (const OnceLoop& loop : function.tiling.loops) {
       auto& over = loop.runs_on ? result_.insertions.running_over : result_.insertions.leaping;
       over.insert(blocks[loop.latch].last);
     }
   }
 
-  void add_bit(const copy::Proved& proved, const code::Liveness& liveness, const BitSite& site) {
-    const std::vector<code::Block>& blocks = proved.blocks.blocks();
+  void add_bit(const RecordedFunction& function, const BitSite& site) {
+    const std::vector<code::Block>& blocks = function.proved.blocks.blocks();
     const code::Block& block = blocks[site.block];
-    const code::Edge& edge = proved.blocks.edges_of(block)[site.edge];
+    const code::Edge& edge = function.proved.blocks.edges_of(block)[site.edge];
     const bool stays = edge.block != code::kNoBlock;
-    ProbeBytes bytes(stays ? liveness.at_start(edge.block) : code::kAllLive, carries_, cursor_);
+    ProbeBytes bytes(stays ? function.live.at_start(edge.block) : code::kAllLive,
+                     home_of_bit(function, site), cursor_);
     auto made = bytes.bit(site.bit);
     count(bytes, result_.counts.bits);
     if (site.on_target) return append(result_.insertions.before, blocks[edge.block].begin, made);
@@ -209,56 +266,22 @@ class ProbeMaker {
     append(way, block.last, made);
   }
 
-  // In front of what records there.
-  void add_landings(const copy::Proved& proved) {
-    const std::vector<uint64_t>& pads = facts_.landing_pads;
-    for (const code::Block& block : proved.blocks.blocks()) {
-      if (!std::binary_search(pads.begin(), pads.end(), block.begin)) continue;
-      append(result_.insertions.before, block.begin, transfer().load());
-    }
+  // On the way to another block the cursor is where that one wants it, and where it was.
+  [[nodiscard]] Home home_of_bit(const RecordedFunction& function, const BitSite& site) const {
+    const Way& way = function.flow.ways_of(site.block)[site.edge];
+    if (site.on_target) return own_->at[way.block];
+    const Home wanted = wanted_on(way, function, site.block, result_.homes);
+    return wanted ? wanted : own_->at[site.block];
   }
 
-  // Where a carrier's cursor goes to memory, and comes from there.
-  void add_transfers(const copy::Proved& proved) {
-    const uint64_t start = facts_.code.functions()[proved.function].address;
-    result_.insertions.carriers.insert(start);
-    append(result_.insertions.entry, start, transfer().load());
-    for (const code::Block& block : proved.blocks.blocks()) {
-      const std::optional<code::Instruction> last = facts_.code.at(block.last);
-      CLEW_ASSERT(last.has_value());
-      const bool calls = last->flow == code::Flow::Call || last->flow == code::Flow::IndirectCall;
-      if (calls) {
-        add_call(proved, block, *last);
-      } else if (leaves_memory_behind(proved, block)) {
-        append(result_.insertions.before, block.last, transfer().store());
-      }
-    }
+  [[nodiscard]] std::vector<uint8_t> bytes_of(const CursorMove& move) const {
+    return ProbeBytes(code::kAllLive, move.from, cursor_).moved_to(move.to);
   }
 
-  void add_call(const copy::Proved& proved, const code::Block& block,
-                const code::Instruction& call) {
-    const uint32_t callee =
-        call.flow == code::Flow::Call ? copied_.at(code::branch_target(facts_.code, call)) : kNone;
-    const bool carries = callee != kNone && result_.carriers.carries[callee];
-    if (!carries) append(result_.insertions.before, block.last, transfer().store());
-    const bool comes_back = !proved.blocks.edges_of(block).empty();
-    const bool leaves = callee != kNone && result_.carriers.leaves[callee];
-    if (comes_back && !leaves) append(result_.insertions.passed, block.last, transfer().load());
+  void add_move(std::unordered_map<uint64_t, std::vector<uint8_t>>& to, uint64_t address,
+                const std::optional<CursorMove>& move) {
+    if (move) append(to, address, bytes_of(*move));
   }
-
-  // Is there a way out of the function here, to somebody who does not know of r11?
-  [[nodiscard]] bool leaves_memory_behind(const copy::Proved& proved,
-                                          const code::Block& block) const {
-    for (const code::Edge& edge : proved.blocks.edges_of(block)) {
-      if (edge.kind == code::EdgeKind::Return) return true;
-      if (edge.kind != code::EdgeKind::TailCall) continue;
-      const uint32_t callee = copied_.at(edge.target);
-      if (callee == kNone || !result_.carriers.carries[callee]) return true;
-    }
-    return false;
-  }
-
-  [[nodiscard]] ProbeBytes transfer() const { return {code::kAllLive, true, cursor_}; }
 
   static void append(std::unordered_map<uint64_t, std::vector<uint8_t>>& to, uint64_t address,
                      const std::vector<uint8_t>& bytes) {
@@ -277,14 +300,18 @@ class ProbeMaker {
   const Copied& copied_;
   uint32_t first_id_;
   uint32_t cursor_;
-  bool carries_ = false;  // The function that is looked at.
+  std::vector<Flow> flows_;  // By function, and so are the next two.
+  std::vector<code::Liveness> live_;
+  std::vector<RecordedFunction> functions_;
+  const FunctionHomes* own_ = nullptr;  // Of the function that is looked at, and so the next one.
+  const FunctionMoves* moves_ = nullptr;
   Probes result_;
 };
 
 }  // namespace
 
-std::vector<uint8_t> load_of_cursor(uint32_t cursor) {
-  return ProbeBytes(code::kAllLive, true, cursor).load();
+uint32_t size_of_move(const CursorMove& move) {
+  return static_cast<uint32_t>(ProbeBytes(code::kAllLive, move.from, 0).moved_to(move.to).size());
 }
 
 EntryProbes::EntryProbes(const RecordedParts& parts, const Probes& probes, uint32_t first_id,
@@ -301,20 +328,29 @@ std::vector<uint8_t> EntryProbes::bytes(uint64_t function, uint64_t at) const {
   const uint32_t index = copied_.at(function);
   if (index == kNone) return {};
   const copy::Proved& proved = proof_.proved[index];
-  const bool carries = probes_.carriers.carries[index];
-  std::vector<uint8_t> bytes;
-  if (carries) bytes = load_of_cursor(cursor_);
+  const auto block = proved.blocks.block_at(at);
   const auto entry = proved.blocks.block_at(function);
+  if (!block || !entry) return {};
+  const Home home = probes_.homes[index].at[*block];
+  std::vector<uint8_t> bytes;
+  if (home) bytes = ProbeBytes(code::kAllLive, kMemory, cursor_).moved_to(home);
   const std::vector<DagHead>& heads = tiling_.functions[index].heads;
   const auto head = std::find_if(heads.begin(), heads.end(),
-                                 [&](const DagHead& one) { return one.block == entry; });
+                                 [&](const DagHead& one) { return one.block == *entry; });
   if (head == heads.end()) return bytes;
   const code::Liveness liveness =
       code::Liveness::by_calls(facts_.code, {proved.function, &proved.blocks}, facts_.flags,
                                probes_.effects.calls, probes_.effects.blocks[index]);
   const uint32_t id = first_id_ + tiling_.first_dag[index] + head->dag;
-  const auto made = ProbeBytes(liveness.before(at), carries, cursor_).head(abi::dag_record(id));
-  bytes.insert(bytes.end(), made.begin(), made.end());
+  const auto add = [&bytes](const std::vector<uint8_t>& more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  };
+  add(ProbeBytes(liveness.before(at), home, cursor_).head(abi::dag_record(id)));
+  // What stands in front of `at` is passed by. Of another block nobody knows that a record is new.
+  if (home && block != entry) add(ProbeBytes(code::kAllLive, home, cursor_).moved_to(kMemory));
+  if (at != proved.blocks.blocks()[*block].last) return bytes;
+  for (const CursorMove& move : probes_.moves[index].end[*block])
+    add(ProbeBytes(code::kAllLive, move.from, cursor_).moved_to(move.to));
   return bytes;
 }
 

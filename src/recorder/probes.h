@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the probes of a tiling are in the copy: which bytes, and where.
 //
-//           in a carrier (carriers.h), with R = r11     elsewhere
-//   head    lea R16, [R + 4]                            mov R, gs:[cursor] ; lea R16, [R + 4]
-//           mov qword [R], record                       mov gs:[cursor], R ; mov qword [R], record
-//   bit     or byte [R + n], bit                        mov R, gs:[cursor] ; or byte [R + n], bit
+//           where a register R has the cursor (homes.h)   elsewhere
+//   head    add R16, 4                                    mov R, gs:[cursor] ; add R16, 4
+//           mov qword [R], record                         mov gs:[cursor], R ; mov qword [R],
+//           record
+//   bit     or byte [R + n], bit                          mov R, gs:[cursor] ; or byte [R + n], bit
 //
 // Elsewhere R is a register that is dead there (code/liveness.h). The 16-bit sum wraps in the lobe,
-// which is aligned to its size. Where flags are live, a bit is added by lea instead, through a
-// second register: it is set once in a record. Where no register is dead, rax is pushed below the
-// red zone. So nothing of the program's state is changed, and a signal may come at any instruction:
-// what its handler records may be overwritten then, or overwrite what a carrier has recorded and
-// not yet told.
+// which is aligned to its size. Where flags are live, lea does the sum, and a bit is added by lea
+// instead, through a second register: it is set once in a record. Where no register is dead, rax is
+// pushed below the red zone. So nothing of the program's state is changed, and a signal may come at
+// any instruction: what its handler records may be overwritten then, or overwrite what was recorded
+// and not yet told (CursorMap knows where to look for it).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@
 #include "copy/facts.h"
 #include "copy/insertions.h"
 #include "copy/prove_module.h"
-#include "recorder/carriers.h"
+#include "recorder/homes.h"
+#include "recorder/moves.h"
 #include "recorder/tile.h"
 
 namespace clew::recorder {
@@ -29,15 +31,16 @@ namespace clew::recorder {
 struct ProbeCounts {
   uint32_t heads = 0;
   uint32_t bits = 0;
-  uint32_t spilled = 0;   // Of both, those without a dead register.
-  uint32_t carriers = 0;  // Functions.
+  uint32_t spilled = 0;          // Of both, those without a dead register.
+  uint32_t heads_in_memory = 0;  // Without a register for the cursor.
 };
 
 struct Probes {
   copy::Insertions insertions;
   ProbeCounts counts;
-  code::ModuleEffects effects;  // By which registers were found to be dead.
-  Carriers carriers;
+  code::ModuleEffects effects;       // By which registers were found to be dead.
+  std::vector<FunctionHomes> homes;  // As ModuleProof::proved, and so is the next one.
+  std::vector<FunctionMoves> moves;
 };
 
 struct RecordedParts {
@@ -51,8 +54,8 @@ struct RecordedParts {
 // looked up.
 Probes make_probes(const RecordedParts& parts, uint32_t first_id, uint32_t cursor);
 
-// mov r11, gs:[cursor]
-std::vector<uint8_t> load_of_cursor(uint32_t cursor);
+// How many bytes a move takes.
+[[nodiscard]] uint32_t size_of_move(const CursorMove& move);
 
 // The head's probe of a function's entry, for a thread that has done the first instructions already
 // and is at `at`: other registers are dead there.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recorder/recorded_module.h"
 
-#include <algorithm>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,6 +19,39 @@ uint64_t place_behind(const target::ModuleImage& image) {
   return (end + kPage) / kPage * kPage;
 }
 
+// Of those that are homes.
+uint64_t value_of(abi::Register home, const user_regs_struct& registers) {
+  switch (home) {
+    case abi::Register::Rax:
+      return registers.rax;
+    case abi::Register::Rcx:
+      return registers.rcx;
+    case abi::Register::Rdx:
+      return registers.rdx;
+    case abi::Register::Rsi:
+      return registers.rsi;
+    case abi::Register::Rdi:
+      return registers.rdi;
+    case abi::Register::R8:
+      return registers.r8;
+    case abi::Register::R9:
+      return registers.r9;
+    case abi::Register::R10:
+      return registers.r10;
+    case abi::Register::R11:
+      return registers.r11;
+    case abi::Register::Rbx:
+    case abi::Register::Rsp:
+    case abi::Register::Rbp:
+    case abi::Register::R12:
+    case abi::Register::R13:
+    case abi::Register::R14:
+    case abi::Register::R15:
+      break;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<RecordedModule>> RecordedModule::make(const target::ModuleImage& image,
@@ -36,8 +67,8 @@ Expected<std::unique_ptr<RecordedModule>> RecordedModule::make(const target::Mod
     return fail(ErrorCode::Limit,
                 fmt::format("{}: no ids are left for its functions", std::string(image.name())));
   }
-  module->probes_ = make_probes({facts, module->proof_, *module->copied_, module->tiling_},
-                                recipe.first_id, recipe.cursor);
+  const RecordedParts parts = {facts, module->proof_, *module->copied_, module->tiling_};
+  module->probes_ = make_probes(parts, recipe.first_id, recipe.cursor);
   const copy::Insertions& insertions = module->probes_.insertions;
   copy::ModuleCopy copy =
       CLEW_TRY(copy::write_copy(facts, module->proof_.proved, insertions, place_behind(image)));
@@ -45,23 +76,16 @@ Expected<std::unique_ptr<RecordedModule>> RecordedModule::make(const target::Mod
   sum.add(copy.bytes);
   module->digest_ = sum.finish();
   module->copy_ = CLEW_TRY(copy::check(facts, module->proof_.proved, insertions, std::move(copy)));
+  module->cursor_map_ = CursorMap(parts, module->probes_, module->copy_->copy());
   return module;
 }
 
-bool RecordedModule::has_cursor_in_r11(uint64_t pc) const {
+std::optional<uint64_t> RecordedModule::cursor_in(const user_regs_struct& registers) const {
   const copy::ModuleCopy& copy = copy_->copy();
-  const std::optional<uint64_t> original = copy.original_of(pc);
-  const auto range = original ? facts_->code.range_at(*original) : std::nullopt;
-  if (!range) return false;
-  const uint32_t function = facts_->code.owner_of(*range);
-  const auto proved = std::lower_bound(
-      proof_.proved.begin(), proof_.proved.end(), function,
-      [](const copy::Proved& one, uint32_t value) { return one.function < value; });
-  if (proved == proof_.proved.end() || proved->function != function) return false;
-  if (!probes_.carriers.carries[static_cast<size_t>(proved - proof_.proved.begin())]) return false;
-  const auto left = std::span(copy.bytes).subspan(pc - copy.address);
-  const std::vector<uint8_t> load = load_of_cursor(recipe_.cursor);
-  return left.size() < load.size() || !std::equal(load.begin(), load.end(), left.begin());
+  const uint64_t offset = registers.rip - copy.address;
+  if (registers.rip < copy.address || offset >= copy.code_size) return std::nullopt;
+  const Home home = cursor_map_.home_at(static_cast<uint32_t>(offset));
+  return home ? std::optional(value_of(*home, registers)) : std::nullopt;
 }
 
 }  // namespace clew::recorder

@@ -8,10 +8,13 @@
 #include <memory>
 #include <optional>
 
+#include <sys/user.h>
+
 #include "base/error.h"
 #include "copy/check.h"
 #include "copy/facts.h"
 #include "copy/prove_module.h"
+#include "recorder/cursor_map.h"
 #include "recorder/probes.h"
 #include "recorder/tile.h"
 #include "target/module_image.h"
@@ -47,9 +50,9 @@ class RecordedModule {
   [[nodiscard]] const Probes& probes() const { return probes_; }
   [[nodiscard]] copy::CheckedCopy& copy() { return *copy_; }
   [[nodiscard]] const Recipe& recipe() const { return recipe_; }
-  // Whether a thread whose program counter is there, in the copy as it was moved, has the cursor in
-  // r11, and an older one in memory: in a carrier, but where it is just about to load it.
-  [[nodiscard]] bool has_cursor_in_r11(uint64_t pc) const;
+  // Of a thread that stopped in the copy, as it was moved, where a register has its cursor: newer
+  // than that in memory.
+  [[nodiscard]] std::optional<uint64_t> cursor_in(const user_regs_struct& registers) const;
   // SHA-256 of the copy's bytes as they were written, before they were moved.
   [[nodiscard]] const Digest& digest() const { return digest_; }
 
@@ -61,6 +64,7 @@ class RecordedModule {
   ModuleTiling tiling_;
   Probes probes_;
   std::optional<copy::CheckedCopy> copy_;
+  CursorMap cursor_map_;
   Digest digest_{};
 };
 

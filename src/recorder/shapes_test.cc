@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "recorder/probes.h"
 #include "recorder/walk.h"
 
 namespace clew::recorder {
@@ -104,6 +105,15 @@ class Shapes : public testing::Test {
     return "?";
   }
 
+  // What is inserted in front of the instruction at an offset of a function.
+  [[nodiscard]] std::vector<uint8_t> inserted_at(const std::string& name, uint64_t at) {
+    const auto imports = Imports::of(*image_);
+    EXPECT_TRUE(imports) << imports.error().message;
+    const Copied copied(*facts_, proof_, *imports);
+    const RecordedParts parts = {*facts_, proof_, copied, tiling_};
+    return make_probes(parts, 1, 0x1230).insertions.before[address_of(name) + at];
+  }
+
   std::optional<target::ModuleImage> image_;
   std::unique_ptr<copy::Facts> facts_;
   copy::ModuleProof proof_;
@@ -116,6 +126,15 @@ TEST_F(Shapes, HaveABitOnTheSideWithOneWayIn) {
   EXPECT_EQ(tiling_of("diamond"), "0 | 0>4 bit 0");
   EXPECT_EQ(walked({word("diamond", 0)}), "diamond 0/0, diamond 6/0");
   EXPECT_EQ(walked({word("diamond", 0, 1)}), "diamond 0/0, diamond 4/0, diamond 6/0");
+}
+
+// mov ecx, [rax] ; lea ecx, [rcx + 1] ; mov [rax], ecx: below the red zone.
+TEST_F(Shapes, SaveAnotherRegisterThanTheCursors) {
+  EXPECT_EQ(tiling_of("full"), "0 | 0>5 bit 0 | 5>7 bit 1");
+  EXPECT_EQ(inserted_at("full", 5),
+            (std::vector<uint8_t>{0x48, 0x8d, 0x64, 0x24, 0x80, 0x51, 0x40, 0x8b, 0x08, 0x40,
+                                  0x8d, 0x89, 1,    0,    0,    0,    0x40, 0x89, 0x08, 0x59,
+                                  0x48, 0x8d, 0xa4, 0x24, 0x80, 0,    0,    0}));
 }
 
 TEST_F(Shapes, HaveABitOnTheSideThatDoesNotComeBack) {

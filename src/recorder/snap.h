@@ -63,7 +63,7 @@ struct SnapThread {
 struct SnapLobe {
   uint32_t slot = 0;
   int32_t thread = 0;
-  uint64_t cursor = 0;  // Of the newest word, as far as memory says; in a carrier r11 does.
+  uint64_t cursor = 0;  // Of the newest word, as far as memory says: a register may know more.
   uint64_t address = 0;
   std::vector<uint32_t> words;  // abi::kLobeWords.
 };

@@ -82,10 +82,13 @@ std::optional<uint32_t> SnapModules::recorded_in(uint64_t pc) const {
   return std::nullopt;
 }
 
-bool SnapModules::has_cursor_in_r11(uint64_t pc) const {
-  return std::any_of(modules_.begin(), modules_.end(), [pc](const ReadModule& module) {
-    return module.recorded != nullptr && module.recorded->has_cursor_in_r11(pc);
-  });
+std::optional<uint64_t> SnapModules::cursor_in(const user_regs_struct& registers) const {
+  for (const ReadModule& module : modules_) {
+    const auto cursor =
+        module.recorded == nullptr ? std::nullopt : module.recorded->cursor_in(registers);
+    if (cursor) return cursor;
+  }
+  return std::nullopt;
 }
 
 }  // namespace clew::recorder

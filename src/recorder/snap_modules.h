@@ -49,8 +49,8 @@ class SnapModules {
   [[nodiscard]] ReadModule& walked(uint32_t number) { return modules_[numbers_[number]]; }
   // In walked(): the one whose copy has that program counter.
   [[nodiscard]] std::optional<uint32_t> recorded_in(uint64_t pc) const;
-  // A thread that stopped there is in a carrier, and has its cursor in r11.
-  [[nodiscard]] bool has_cursor_in_r11(uint64_t pc) const;
+  // Of a thread that stopped where a register has its cursor.
+  [[nodiscard]] std::optional<uint64_t> cursor_in(const user_regs_struct& registers) const;
 
  private:
   std::vector<ReadModule> modules_;

@@ -378,19 +378,22 @@ void RecordedProcess::ended(pid_t thread) const {
   }
 }
 
-bool RecordedProcess::has_cursor_in_r11(uint64_t pc) const {
-  return std::any_of(installed_.begin(), installed_.end(), [pc](const Installed& one) {
-    return one.module->module().has_cursor_in_r11(one.in_shared(pc));
-  });
+std::optional<uint64_t> RecordedProcess::cursor_in(user_regs_struct registers) const {
+  const uint64_t pc = registers.rip;
+  for (const Installed& one : installed_) {
+    registers.rip = one.in_shared(pc);
+    if (const auto cursor = one.module->module().cursor_in(registers)) return cursor;
+  }
+  return std::nullopt;
 }
 
-// A handler begins with the cursor in memory, which is older than what r11 has.
+// A handler begins with the cursor in memory, which is older than what a register may have.
 void RecordedProcess::caught(const WatchedThread& thread) const {
   const user_regs_struct& registers = thread.registers;
-  if (!has_cursor_in_r11(registers.rip)) return;
+  const auto cursor = cursor_in(registers);
   const auto slot = slot_at(registers.gs_base);
-  if (!slot || registers.r11 - lobes_->lobe_of(*slot) >= abi::kLobeBytes) return;
-  set_cursor(*slot, registers.r11);
+  if (!cursor || !slot || *cursor - lobes_->lobe_of(*slot) >= abi::kLobeBytes) return;
+  set_cursor(*slot, *cursor);
 }
 
 recorder::Snap RecordedProcess::snap_of(const Crash& crash, Standstill& threads) {

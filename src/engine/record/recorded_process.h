@@ -126,7 +126,7 @@ class RecordedProcess {
   [[nodiscard]] uint8_t* cursor_place(uint32_t slot) const;
   void set_cursor(uint32_t slot, uint64_t cursor) const;
   [[nodiscard]] std::vector<IdRange> taken_ids() const;
-  [[nodiscard]] bool has_cursor_in_r11(uint64_t pc) const;
+  [[nodiscard]] std::optional<uint64_t> cursor_in(user_regs_struct registers) const;
   [[nodiscard]] bool is_recorded(const target::ProcessModule& module) const;
   using Modules = std::vector<target::ProcessModule>;
   Modules modules_of(pid_t process);

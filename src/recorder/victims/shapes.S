@@ -161,6 +161,22 @@
   ret
   END fourteen
 
+// All registers but rax are wanted behind the branches, and the flags of the first one, too.
+  FUNCTION full
+  test %rdi, %rdi
+  jg 1f
+  je 1f
+  lea 1(%rcx), %rcx
+  1: lea (%rcx,%rdx), %rax
+  add %rsi, %rax
+  add %rdi, %rax
+  add %r8, %rax
+  add %r9, %rax
+  add %r10, %rax
+  add %r11, %rax
+  ret
+  END full
+
 // Ten cases that go on alike.
   FUNCTION cases
   cmp $9, %edi
