@@ -36,7 +36,7 @@ class RunTo {
  private:
   enum class Way : uint8_t { None, Register, Instruction, Steps };
   Expected<bool> is_there() const;
-  bool write_byte(uint8_t byte) const;
+  [[nodiscard]] bool write_byte(uint8_t byte) const;
 
   pid_t pid_;
   uint64_t address_;

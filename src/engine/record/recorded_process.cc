@@ -192,6 +192,7 @@ void RecordedProcess::set_cursor(uint32_t slot, uint64_t cursor) const {
 
 std::vector<IdRange> RecordedProcess::taken_ids() const {
   std::vector<IdRange> taken;
+  taken.reserve(installed_.size());
   for (const Installed& one : installed_)
     taken.push_back({one.described.recipe.first_id, one.described.id_count});
   return taken;
@@ -446,9 +447,10 @@ void RecordedProcess::copy_threads(Standstill& threads, const Modules& modules,
   constexpr unsigned kCopiesMax = 4;
   for (unsigned copies = 0; copies < kCopiesMax; ++copies) {
     snap.threads.clear();
-    for (const WatchedThread& thread : threads.threads())
+    for (const WatchedThread& thread : threads.threads()) {
       snap.threads.push_back({thread.thread, recorder::kNoSlot, thread.registers,
                               called_from(snap.pid, thread, modules)});
+    }
     add_lobes(snap);
     if (!threads.has_moved()) return;
   }

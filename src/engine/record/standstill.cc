@@ -49,7 +49,7 @@ bool Standstill::look_for_others() {
   for (size_t i = known; i < threads_.size(); ++i) {
     if (threads_[i].state == State::Asked) running.push_back(&threads_[i]);
   }
-  stop(std::move(running));
+  stop(running);
   return threads_.size() > known;
 }
 
@@ -76,7 +76,7 @@ std::optional<Standstill::Thread> Standstill::look_at(pid_t thread) const {
 }
 
 // All are asked before the first is waited for.
-void Standstill::stop(std::vector<Thread*> running) {
+void Standstill::stop(const std::vector<Thread*>& running) {
   for (Thread* const thread : running) {
     thread->state = ptrace(PTRACE_INTERRUPT, thread->thread, nullptr, nullptr) == 0
                         ? State::Asked
@@ -121,7 +121,7 @@ bool Standstill::has_moved() {
       thread.state = State::Unwilling;  // It has ended.
     }
   }
-  stop(std::move(running));
+  stop(running);
   return any;
 }
 

@@ -60,7 +60,7 @@ class Standstill {
 
   // Nothing when it has ended.
   [[nodiscard]] std::optional<Thread> look_at(pid_t thread) const;
-  void stop(std::vector<Thread*> running);
+  void stop(const std::vector<Thread*>& running);
   bool look_for_others();
   void take(Thread& thread, Stops::Deadline deadline);
 
