@@ -18,7 +18,7 @@ sys.path.insert(0, str(TESTS))
 from workloads import copy_of, fill, workloads  # noqa: E402  # pylint: disable=import-error
 
 SCALE = 16
-GOAL, GOAL_OF_ONE = 1.03, 1.05
+GOAL, GOAL_OF_ONE, GOAL_OF_SERVER = 1.03, 1.05, 94
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PYTHONHASHSEED": "0",
                "HOME": "/nonexistent"}
 
@@ -69,7 +69,8 @@ class Timed:
                        note=f"plain {found['plain'].median:.2f} s, same output")
 
 
-def workload_rows(runner, repetitions, quick):
+def workload_rows(what, goal, timed, repetitions, quick):
+    """timed: of a workload, the folder of its inputs and a place: has a row()."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="clew-bench-") as place:
         inputs = f"{place}/inputs"
@@ -78,10 +79,9 @@ def workload_rows(runner, repetitions, quick):
         for workload in workloads():
             if workload.command is None or (quick and workload.large):
                 continue
-            timed = Timed(workload, runner, inputs, f"{place}/{len(rows)}")
-            rows.append(timed.row(repetitions))
+            rows.append(timed(workload, inputs, f"{place}/{len(rows)}").row(repetitions))
     ratios = [row.value for row in rows if row.value is not None]
-    mean = Row("copies, all: CPU time, geometric mean", f"<= {GOAL} x", "x", GOAL)
+    mean = Row(f"{what}, all: CPU time, geometric mean", f"<= {goal} x", "x", goal)
     if not ratios:
         return [*rows, mean.fail("no workload")]
     value = math.exp(sum(map(math.log, ratios)) / len(ratios))
@@ -102,20 +102,21 @@ class Load:
         return value
 
 
-def server_rows(runner, repetitions, requests):
+def server_rows(what, goal, runner, repetitions, requests):
+    """runner: the words in front of the server's command."""
     rows = []
-    with Redis() as plain, Redis([runner]) as copied:
+    with Redis() as plain, Redis(runner) as other:
         for test in ("set", "get"):
-            row = Row(f"copies, redis {test.upper()} -P 16: throughput left", ">= 94 %", "%", 94,
-                      at_most=False)
-            loads = {"plain": Load(plain, requests), "copies": Load(copied, requests)}
+            row = Row(f"{what}, redis {test.upper()} -P 16: throughput left", f">= {goal} %", "%",
+                      goal, at_most=False)
+            loads = {"plain": Load(plain, requests), what: Load(other, requests)}
             found = interleave(repetitions, {name: lambda load=load: load.measure(test)
                                              for name, load in loads.items()}, row.measure)
             if any(isinstance(sample, str) for sample in found.values()):
                 rows.append(row.fail(str(found)))
                 continue
-            left = found["copies"].against(found["plain"], lambda mine, base: 100 * mine / base)
-            cpu = Sample(loads["copies"].cpu).median / Sample(loads["plain"].cpu).median
+            left = found[what].against(found["plain"], lambda mine, base: 100 * mine / base)
+            cpu = Sample(loads[what].cpu).median / Sample(loads["plain"].cpu).median
             rows.append(row.set(left.median, left.spread,
                                 note=f"plain {found['plain'].median / 1e6:.2f} M/s, "
                                      f"server CPU a request {cpu:.2f} x"))
@@ -124,5 +125,9 @@ def server_rows(runner, repetitions, requests):
 
 def copies_rows(build, repetitions, requests, quick):
     runner = str((build / "tests/copies/run_on_copies").resolve())
-    return (workload_rows(runner, repetitions, quick)
-            + server_rows(runner, repetitions, requests))
+
+    def timed(workload, inputs, place):
+        return Timed(workload, runner, inputs, place)
+
+    return (workload_rows("copies", GOAL, timed, repetitions, quick)
+            + server_rows("copies", GOAL_OF_SERVER, [runner], repetitions, requests))

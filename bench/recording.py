@@ -4,17 +4,14 @@ command as it is, without what it took to make the copies; and what is left of a
 throughput. The peer is uftrace, which traces functions alone, and of unmodified programs those that
 have symbols."""
 
-import math
 import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
-from copies import ENVIRONMENT, SCALE, Load, Timed
+from copies import ENVIRONMENT, Timed, server_rows, workload_rows
 from table import Row, Sample, interleave
-from tracing import Redis
-from workloads import fill, workloads
 
 GOAL, GOAL_OF_ONE, GOAL_OF_SERVER = 1.25, 1.6, 85
 REFUSED = "[unwinding]"
@@ -75,44 +72,12 @@ class Recorded(Timed):
         return row.set(ratio.median, ratio.spread, note=note)
 
 
-def workload_rows(clew, repetitions, quick):
-    rows = []
-    with tempfile.TemporaryDirectory(prefix="clew-bench-") as place:
-        inputs = f"{place}/inputs"
-        os.mkdir(inputs)
-        fill(inputs, SCALE)
-        for workload in workloads():
-            if workload.command is None or (quick and workload.large):
-                continue
-            rows.append(Recorded(workload, clew, inputs, f"{place}/{len(rows)}").row(repetitions))
-    ratios = [row.value for row in rows if row.value is not None]
-    mean = Row("recording, all: CPU time, geometric mean", f"<= {GOAL} x", "x", GOAL)
-    if not ratios:
-        return [*rows, mean.fail("no workload")]
-    value = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    return [*rows, mean.set(value, (min(ratios), max(ratios)), note=f"{len(ratios)} workloads")]
-
-
-def server_rows(clew, repetitions, requests):
-    rows = []
-    with Redis() as plain, Redis([clew, "record", "--"]) as recorded:
-        for test in ("set", "get"):
-            row = Row(f"recording, redis {test.upper()} -P 16: throughput left",
-                      f">= {GOAL_OF_SERVER} %", "%", GOAL_OF_SERVER, at_most=False)
-            loads = {"plain": Load(plain, requests), "recorded": Load(recorded, requests)}
-            found = interleave(repetitions, {name: lambda load=load: load.measure(test)
-                                             for name, load in loads.items()}, row.measure)
-            if any(isinstance(sample, str) for sample in found.values()):
-                rows.append(row.fail(str(found)))
-                continue
-            left = found["recorded"].against(found["plain"], lambda mine, base: 100 * mine / base)
-            cpu = Sample(loads["recorded"].cpu).median / Sample(loads["plain"].cpu).median
-            rows.append(row.set(left.median, left.spread,
-                                note=f"plain {found['plain'].median / 1e6:.2f} M/s, "
-                                     f"server CPU a request {cpu:.2f} x"))
-    return rows
-
-
 def recording_rows(clew, repetitions, requests, quick):
-    return (workload_rows(clew, repetitions, quick)
-            + server_rows(clew, repetitions, requests))
+    clew = str(Path(clew).resolve())  # Workloads have folders of their own.
+
+    def recorded(workload, inputs, place):
+        return Recorded(workload, clew, inputs, place)
+
+    return (workload_rows("recording", GOAL, recorded, repetitions, quick)
+            + server_rows("recording", GOAL_OF_SERVER, [clew, "record", "--"], repetitions,
+                          requests))

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error_text.h"
-#include "engine/recorded_process.h"
+#include "engine/is_recorded.h"
 
 namespace clew::doctor {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/nearest.h"
 #include "engine/chosen.h"
+#include "engine/is_recorded.h"
 #include "engine/left_text.h"
-#include "engine/recorded_process.h"
 #include "engine/sites.h"
 #include "engine/takeable.h"
 #include "inline/attachment.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/recorded_process.h"
+#include "engine/is_recorded.h"
 
 #include <algorithm>
 
