@@ -129,7 +129,7 @@ class StoppedTarget {
   Expected<bool> seize_new_threads(std::vector<pid_t>& waiting);
   Expected<void> wait_for(std::vector<pid_t>& waiting, Patience& patience);
   Expected<bool> poll_thread(pid_t tid);
-  Expected<StoppedThread> read_thread(pid_t tid) const;
+  [[nodiscard]] Expected<StoppedThread> read_thread(pid_t tid) const;
   Expected<void> open_memory();
   [[nodiscard]] Expected<void> suspend_filters(pid_t tid) const;
   void forget_dead();

@@ -124,7 +124,7 @@ const SourceText::Source* SourceText::source_of(const std::string& file) {
 std::optional<SourceText::Source> SourceText::find(const std::string& file) {
   for (const std::string& folder : folders_) {
     for (const std::string& end : ends_of(file)) {
-      if (auto source = read(folder + "/" + end)) return source;
+      if (auto source = read(fmt::format("{}/{}", folder, end))) return source;
     }
   }
   // A path that does not say where it begins could be found anywhere.

@@ -33,7 +33,7 @@ namespace clew::engine {
 
 namespace {
 
-constexpr int kAnswerTimeMax_ms = 30'000;
+constexpr int kAnswerTimeMaxMs = 30'000;
 constexpr off_t kSnapBytesMax = off_t{1} << 30;
 constexpr size_t kNamesMax = 16;  // Anybody can take names that look like a recorder's.
 
@@ -110,7 +110,7 @@ struct Answer {
 Expected<Answer> receive(const FileDescriptor& socket) {
   Answer answer;
   pollfd readable{socket.get(), POLLIN, 0};
-  if (poll(&readable, 1, kAnswerTimeMax_ms) <= 0) {
+  if (poll(&readable, 1, kAnswerTimeMaxMs) <= 0) {
     return fail(ErrorCode::Io, "the recorder does not answer");
   }
   iovec part{&answer.reply, sizeof(answer.reply)};
