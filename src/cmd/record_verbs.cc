@@ -26,6 +26,7 @@
 #include "recorder/show.h"
 #include "recorder/snap.h"
 #include "recorder/walk.h"
+#include "target/catalog.h"
 
 namespace clew::cmd {
 namespace {
@@ -240,6 +241,7 @@ Expected<void> step_through(const std::string& path, const recorder::ShowOptions
 int record_verb(int argument_count, const char* const* arguments) {
   engine::RecordRequest request;
   bool is_quiet = false;
+  bool uses_no_cache = false;
   CLI::App app("Runs a command that records its control flow, for the moment when it crashes.",
                "clew record");
   app.add_option("-o,--output", request.directory, "the folder for snaps; else the current one");
@@ -247,11 +249,16 @@ int record_verb(int argument_count, const char* const* arguments) {
                "also record each iteration of loops that decide nothing");
   bool leaves_children = false;
   app.add_flag("--no-follow", leaves_children, "not what the command and its children execute");
+  app.add_flag("--no-cache", uses_no_cache,
+               "analyse each file anew, and keep nothing for the next time");
   app.add_flag("-q,--quiet", is_quiet, "only errors and what the command prints");
   // The words of a command are nobody's but its own: CLI11 would take "[a]" for a list.
   app.prefix_command();
   app.footer("clew record [OPTION...] [--] COMMAND [ARGUMENT...]");
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
+  if (!uses_no_cache) {
+    request.cache_directory = target::default_catalog_options().read.cache_directory;
+  }
   request.follows = !leaves_children;
   request.command = app.remaining();
   const bool is_marked = !request.command.empty() && request.command.front() == "--";

@@ -87,6 +87,37 @@ bool starts_with(std::span<const uint8_t> text, std::span<const uint8_t> bytes) 
   return text.size() >= bytes.size() && std::equal(bytes.begin(), bytes.end(), text.begin());
 }
 
+// `text` begins with the instruction.
+tl::expected<Displaced, RefusalReason> displace_bytes(std::span<const uint8_t> text,
+                                                      const Instruction& instruction,
+                                                      uint64_t window_address) {
+  const std::optional<Decoded> decoded = decode(text);
+  if (!decoded || decoded->length != instruction.length) return Refused(RefusalReason::Undecodable);
+  const std::span<const uint8_t> bytes = text.first(instruction.length);
+  if (const auto reason = refuse(instruction, bytes)) return Refused(*reason);
+  Displaced displaced;
+  displaced.offset = static_cast<uint8_t>(instruction.address - window_address);
+  displaced.length = instruction.length;
+  const auto from_here = [&](unsigned offset, unsigned size) {
+    return instruction.end() + static_cast<uint64_t>(signed_field(bytes, offset, size));
+  };
+  const bool branch = instruction.flow == Flow::Jump || instruction.flow == Flow::Conditional ||
+                      instruction.flow == Flow::Call;
+  if (branch && decoded->immediate_size == 0) return Refused(RefusalReason::Undecodable);
+  if (branch) {
+    displaced.form = branch_form(instruction, bytes);
+    displaced.target = from_here(decoded->immediate_offset, decoded->immediate_size);
+    return displaced;
+  }
+  displaced.form = other_form(instruction.flow, decoded->rip_relative);
+  if (!decoded->rip_relative) return displaced;
+  // With an address-size prefix the sum is cut to 32 bits.
+  if (has_prefix(bytes, 0x67)) return Refused(RefusalReason::UnsupportedInstruction);
+  displaced.field_offset = decoded->displacement_offset;
+  displaced.target = from_here(decoded->displacement_offset, 4);
+  return displaced;
+}
+
 }  // namespace
 
 bool is_signal_return(const ModuleCode& code, uint64_t address) {
@@ -97,30 +128,26 @@ bool is_signal_return(const ModuleCode& code, uint64_t address) {
 tl::expected<Displaced, RefusalReason> displace(const ModuleCode& code,
                                                 const Instruction& instruction,
                                                 uint64_t window_address) {
-  const std::span<const uint8_t> text = code.text_from(instruction.address);
-  const std::optional<Decoded> decoded = decode(text);
-  if (!decoded || decoded->length != instruction.length) return Refused(RefusalReason::Undecodable);
-  const std::span<const uint8_t> bytes = text.first(instruction.length);
   if (is_signal_return(code, instruction.address)) return Refused(RefusalReason::SyscallInWindow);
-  if (const auto reason = refuse(instruction, bytes)) return Refused(*reason);
-  Displaced displaced;
-  displaced.offset = static_cast<uint8_t>(instruction.address - window_address);
-  displaced.length = instruction.length;
-  const bool branch = instruction.flow == Flow::Jump || instruction.flow == Flow::Conditional ||
-                      instruction.flow == Flow::Call;
-  if (branch) {
-    displaced.form = branch_form(instruction, bytes);
-    displaced.target = branch_target(code, instruction);
-    return displaced;
+  return displace_bytes(code.text_from(instruction.address), instruction, window_address);
+}
+
+bool find_displaced(Window& window) {
+  window.instructions.clear();
+  if (window.size_bytes > kWindowSizeMax) return false;
+  const std::span<const uint8_t> all = std::span(window.original).first(window.size_bytes);
+  for (unsigned at = 0; at < window.size_bytes;) {
+    const std::span<const uint8_t> text = all.subspan(at);
+    const std::optional<Decoded> decoded = decode(text);
+    if (!decoded) return false;
+    const Instruction instruction = {
+        .address = window.address + at, .length = decoded->length, .flow = decoded->flow};
+    const auto displaced = displace_bytes(text, instruction, window.address);
+    if (!displaced) return false;
+    window.instructions.push_back(*displaced);
+    at += decoded->length;
   }
-  displaced.form = other_form(instruction.flow, decoded->rip_relative);
-  if (!decoded->rip_relative) return displaced;
-  // With an address-size prefix the sum is cut to 32 bits.
-  if (has_prefix(bytes, 0x67)) return Refused(RefusalReason::UnsupportedInstruction);
-  displaced.field_offset = decoded->displacement_offset;
-  displaced.target = instruction.end() +
-                     static_cast<uint64_t>(signed_field(bytes, decoded->displacement_offset, 4));
-  return displaced;
+  return !window.instructions.empty();
 }
 
 }  // namespace clew::code

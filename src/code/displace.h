@@ -18,6 +18,10 @@ tl::expected<Displaced, RefusalReason> displace(const ModuleCode& code,
                                                 const Instruction& instruction,
                                                 uint64_t window_address);
 
+// The instructions of a window, from its bytes alone: for who kept it without them. False when they
+// are not what displace() would have made.
+bool find_displaced(Window& window);
+
 // Do the instructions at `address` end a signal handler: rt_sigreturn(2)? Control does not come
 // back from them, and they stay where they are: debuggers, unwinders and we (program_counters.h)
 // know a signal frame by these bytes.

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "code/decode.h"
 #include "code/full_decode.h"
 
@@ -502,6 +503,22 @@ Expected<void> CheckedCopy::move_to(uint64_t load_bias, uint64_t shift) {
   for (ClonedTable& table : copy_.tables)
     table.copy += shift;
   return {};
+}
+
+void CheckedCopy::add_to_words(std::span<const uint32_t> offsets, uint32_t value) {
+  for (const uint32_t offset : offsets) {
+    CLEW_ASSERT(offset <= copy_.bytes.size() && sizeof(uint32_t) <= copy_.bytes.size() - offset);
+    uint32_t word = 0;
+    std::memcpy(&word, copy_.bytes.data() + offset, sizeof(word));
+    word += value;
+    std::memcpy(copy_.bytes.data() + offset, &word, sizeof(word));
+  }
+}
+
+void CheckedCopy::forget_places() {
+  copy_.functions = {};
+  copy_.pcs = {};
+  copy_.tables = {};
 }
 
 }  // namespace clew::copy

@@ -25,11 +25,15 @@ class CheckedCopy {
   // Moves its bytes to where they will be: `shift` is added to the link-time addresses of the copy,
   // `load_bias` to those of the module. Errors: Limit when that is too far away.
   Expected<void> move_to(uint64_t load_bias, uint64_t shift);
+  // Adds to words of its bytes, at ascending offsets: numbers in what was inserted.
+  void add_to_words(std::span<const uint32_t> offsets, uint32_t value);
+  // The bytes and where they go stay; what is known of single instructions and functions goes.
+  void forget_places();
 
  private:
   friend Expected<CheckedCopy> check(const Facts& facts, std::span<const Proved> proved,
                                      const Insertions& insertions, ModuleCopy copy);
-  friend class SidecarFile;  // What had passed when it was written.
+  friend class KeptCopy;  // What had passed when it was written.
   explicit CheckedCopy(ModuleCopy copy) : copy_(std::move(copy)) {}
   ModuleCopy copy_;
 };

@@ -11,6 +11,43 @@ namespace clew::recorder {
 using copy::CopiedPc;
 using copy::PcKind;
 
+namespace {
+
+// Of those that are homes.
+uint64_t value_of(abi::Register home, const user_regs_struct& registers) {
+  switch (home) {
+    case abi::Register::Rax:
+      return registers.rax;
+    case abi::Register::Rcx:
+      return registers.rcx;
+    case abi::Register::Rdx:
+      return registers.rdx;
+    case abi::Register::Rsi:
+      return registers.rsi;
+    case abi::Register::Rdi:
+      return registers.rdi;
+    case abi::Register::R8:
+      return registers.r8;
+    case abi::Register::R9:
+      return registers.r9;
+    case abi::Register::R10:
+      return registers.r10;
+    case abi::Register::R11:
+      return registers.r11;
+    case abi::Register::Rbx:
+    case abi::Register::Rsp:
+    case abi::Register::Rbp:
+    case abi::Register::R12:
+    case abi::Register::R13:
+    case abi::Register::R14:
+    case abi::Register::R15:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace
+
 // What is inserted begins with the move of the cursor that is made there, if one is.
 class CursorMapper {
  public:
@@ -50,7 +87,8 @@ class CursorMapper {
   }
 
   static void add(CursorMap& map, uint32_t offset, Home home) {
-    map.places_.push_back({offset, home});
+    const bool goes_on = !map.places_.empty() && map.places_.back().home == home;
+    if (!goes_on) map.places_.push_back({offset, home});
   }
 
   void add_move(CursorMap& map, uint32_t offset, const std::optional<CursorMove>& move, Home home) {
@@ -132,6 +170,14 @@ Home CursorMap::home_at(uint32_t offset) const {
       std::upper_bound(places_.begin(), places_.end(), offset,
                        [](uint32_t value, const Place& place) { return value < place.offset; });
   return behind == places_.begin() ? kMemory : (behind - 1)->home;
+}
+
+std::optional<uint64_t> CursorMap::cursor_in(const user_regs_struct& registers,
+                                             const copy::ModuleCopy& copy) const {
+  const uint64_t offset = registers.rip - copy.address;
+  if (registers.rip < copy.address || offset >= copy.code_size) return std::nullopt;
+  const Home home = home_at(static_cast<uint32_t>(offset));
+  return home ? std::optional(value_of(*home, registers)) : std::nullopt;
 }
 
 }  // namespace clew::recorder

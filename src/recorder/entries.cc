@@ -16,34 +16,16 @@ namespace {
 
 class EntryWriter {
  public:
-  EntryWriter(const copy::Facts& facts, const copy::ModuleCopy& copy, const EntryProbe& probe,
-              const HeadPlaces& places, const EntryPlacement& placement)
-      : facts_(facts),
-        copy_(copy),
-        map_(copy),
-        probe_(probe),
-        places_(places),
+  EntryWriter(const HeadPlaces& places, const EntryPlacement& placement)
+      : places_(places),
         load_bias_(placement.load_bias),
+        copy_(placement.copy),
         address_(placement.address) {}
 
-  Expected<Entries> run() {
+  Expected<Entries> run(const EntryPlan& plan) {
     put_claim();
-    std::vector<code::Request> requests;
-    requests.reserve(copy_.functions.size());
-    for (const copy::CopiedFunction& function : copy_.functions) {
-      requests.push_back({.kind = code::RequestKind::Entry,
-                          .address = function.original,
-                          .reads = code::kReadsNothing});
-    }
-    const code::Plan plan =
-        code::plan_windows(facts_.code, requests, {}, code::LateUprobeDanger::Refused);
-    for (const code::Refusal& refusal : plan.refusals)
-      result_.unreachable.push_back(requests[refusal.request].address);
-    for (size_t i = 0; i < plan.windows.size(); ++i) {
-      for (const code::Point& point : plan.points_of(static_cast<uint32_t>(i)))
-        CLEW_TRY(put_window(plan.windows[i], requests[point.request].address, point.keeps_flags));
-    }
-    std::sort(result_.unreachable.begin(), result_.unreachable.end());
+    for (const PlannedEntry& entry : plan.entries)
+      CLEW_TRY(put_window(entry));
     return std::move(result_);
   }
 
@@ -122,11 +104,8 @@ class EntryWriter {
     put({0x58});                                             // pop rax
   }
 
-  Expected<void> put_window(const code::Window& window, uint64_t function, bool keeps_flags) {
-    if (keeps_flags) {
-      result_.unreachable.push_back(function);
-      return {};
-    }
+  Expected<void> put_window(const PlannedEntry& entry) {
+    const code::Window& window = entry.window;
     const code::Placement placement = {.destination = here(), .load_bias = load_bias_};
     const code::Relocated patched = CLEW_TRY(code::relocate(window, {}, placement, {}));
     result_.patches.insert(result_.patches.end(), patched.patches.begin(), patched.patches.end());
@@ -137,40 +116,38 @@ class EntryWriter {
     const auto head = is_both ? patched.bytes.begin()
                               : patched.bytes.begin() + patched.boundaries.front().probe_offset;
     const std::vector<uint8_t> taken_back(patched.bytes.begin(), head);
-    CLEW_TRY(put_entry(window, function, {window.address, taken_back, false}));
+    CLEW_TRY(put_entry(window, entry.first, {taken_back, false}));
     if (!is_both) return {};
     lead(behind, result_.bytes.size());
-    const uint64_t second = window.address + window.instructions.front().length;
-    return put_entry(window, function, {second, {}, true});
+    return put_entry(window, entry.second, {{}, true});
   }
 
-  struct Way {
-    uint64_t at = 0;                  // The instruction where the copy is entered.
-    std::vector<uint8_t> taken_back;  // In front of it.
+  struct Arrival {
+    std::vector<uint8_t> taken_back;  // In front of all else.
     bool has_done_first = false;      // As bytes that serve both ways tell by the carry flag.
   };
 
-  Expected<void> put_entry(const code::Window& window, uint64_t function, const Way& way) {
-    const auto copy = map_.copy_of(way.at);
-    if (!copy) return fail(ErrorCode::Limit, "a window begins where there is no copy");
+  Expected<void> put_entry(const code::Window& window, const EntryWay& way,
+                           const Arrival& arrival) {
+    const uint64_t copy = copy_ + way.copy_offset;
     if (places_.lobes == 0) {
-      put(way.taken_back);
-      put_jump(*copy);
+      put(arrival.taken_back);
+      put_jump(copy);
       return {};
     }
     put({0x41, 0x52});  // push r10
     const size_t slow = put_owner_check();
     const size_t run = result_.bytes.size();
     put({0x41, 0x5a});  // pop r10
-    put(way.taken_back);
-    put(probe_(function, way.at));
-    put_jump(*copy);
+    put(arrival.taken_back);
+    put(way.probe);
+    put_jump(copy);
     lead(slow, result_.bytes.size());
     put({0xe8});  // call claim
     put_distance(address_);
     lead(put_open({0x0f, 0x85}), run);  // jnz run
     put({0x41, 0x5a});                  // pop r10
-    return put_plain(window, way.has_done_first);
+    return put_plain(window, arrival.has_done_first);
   }
 
   // The displaced instructions, and back.
@@ -204,22 +181,83 @@ class EntryWriter {
     return put_open({0x0f, 0x85});                          // jne slow
   }
 
-  const copy::Facts& facts_;
-  const copy::ModuleCopy& copy_;
-  copy::CopyMap map_;
-  const EntryProbe& probe_;
   const HeadPlaces& places_;
   uint64_t load_bias_;
+  uint64_t copy_;
   uint64_t address_;
   Entries result_;
 };
 
+class EntryPlanner {
+ public:
+  EntryPlanner(const copy::ModuleCopy& copy, const EntryProbe& probe)
+      : map_(copy), copy_(copy.address), probe_(probe) {}
+
+  Expected<void> add(code::Window window, uint64_t function, EntryPlan& plan) {
+    PlannedEntry entry;
+    entry.first = CLEW_TRY(way_to(function, window.address));
+    if (window.window_class == code::WindowClass::BothWays) {
+      const uint64_t second = window.address + window.instructions.front().length;
+      entry.second = CLEW_TRY(way_to(function, second));
+    }
+    entry.window = std::move(window);
+    plan.entries.push_back(std::move(entry));
+    return {};
+  }
+
+ private:
+  // In front of the instruction at `at`.
+  Expected<EntryWay> way_to(uint64_t function, uint64_t at) {
+    const auto copy = map_.copy_of(at);
+    if (!copy) return fail(ErrorCode::Limit, "a window begins where there is no copy");
+    return EntryWay{*copy - copy_, probe_ ? probe_(function, at) : std::vector<uint8_t>()};
+  }
+
+  copy::CopyMap map_;
+  uint64_t copy_;
+  const EntryProbe& probe_;
+};
+
 }  // namespace
 
-Expected<Entries> make_entries(const copy::Facts& facts, const copy::ModuleCopy& copy,
-                               const EntryProbe& probe, const HeadPlaces& places,
-                               const EntryPlacement& placement) {
-  return EntryWriter(facts, copy, probe, places, placement).run();
+Expected<EntryPlan> plan_entries(const copy::Facts& facts, const copy::ModuleCopy& copy,
+                                 const EntryProbe& probe) {
+  std::vector<code::Request> requests;
+  requests.reserve(copy.functions.size());
+  for (const copy::CopiedFunction& function : copy.functions) {
+    requests.push_back({.kind = code::RequestKind::Entry,
+                        .address = function.original,
+                        .reads = code::kReadsNothing});
+  }
+  const code::Plan windows =
+      code::plan_windows(facts.code, requests, {}, code::LateUprobeDanger::Refused);
+  EntryPlan plan;
+  for (const code::Refusal& refusal : windows.refusals)
+    plan.unreachable.push_back(requests[refusal.request].address);
+  EntryPlanner planner(copy, probe);
+  for (size_t i = 0; i < windows.windows.size(); ++i) {
+    for (const code::Point& point : windows.points_of(static_cast<uint32_t>(i))) {
+      const uint64_t function = requests[point.request].address;
+      if (point.keeps_flags) {
+        plan.unreachable.push_back(function);
+      } else {
+        CLEW_TRY(planner.add(windows.windows[i], function, plan));
+      }
+    }
+  }
+  std::sort(plan.unreachable.begin(), plan.unreachable.end());
+  return plan;
+}
+
+uint64_t entry_bytes_max(const EntryPlan& plan) {
+  constexpr uint64_t kClaimBytesMax = 256;
+  constexpr uint64_t kEntryBytesMax = 320;
+  return kClaimBytesMax + kEntryBytesMax * plan.entries.size();
+}
+
+Expected<Entries> write_entries(const EntryPlan& plan, const HeadPlaces& places,
+                                const EntryPlacement& placement) {
+  return EntryWriter(places, placement).run(plan);
 }
 
 }  // namespace clew::recorder

@@ -40,23 +40,47 @@ struct HeadPlaces {
   bool has_base_instructions = false;
 };
 
-struct Entries {
-  std::vector<uint8_t> bytes;         // For their place.
-  std::vector<code::Patch> patches;   // Of the originals; load time.
+// Where a thread that comes by a window goes on in the copy, and what it records before.
+struct EntryWay {
+  uint64_t copy_offset = 0;
+  std::vector<uint8_t> probe;
+};
+
+struct PlannedEntry {
+  code::Window window;
+  EntryWay first;   // In front of the window's first instruction,
+  EntryWay second;  // and behind it: of bytes that serve both ways alone.
+};
+
+// How functions are entered, wherever module and copy will be.
+struct EntryPlan {
+  std::vector<PlannedEntry> entries;  // By address.
   std::vector<uint64_t> unreachable;  // Originals without a window: link time, ascending.
 };
 
 // The probe of a function's entry, for a thread that is at the instruction `at`: both originals.
 using EntryProbe = std::function<std::vector<uint8_t>(uint64_t function, uint64_t at)>;
 
-struct EntryPlacement {
-  uint64_t load_bias = 0;  // Of the module.
-  uint64_t address = 0;    // Of the first entry.
+// Errors: Limit when a window begins where there is no copy.
+Expected<EntryPlan> plan_entries(const copy::Facts& facts, const copy::ModuleCopy& copy,
+                                 const EntryProbe& probe);
+
+struct Entries {
+  std::vector<uint8_t> bytes;        // For their place.
+  std::vector<code::Patch> patches;  // Of the originals; load time.
 };
 
-// `copy` is where it will be. Errors: Limit when something is out of reach.
-Expected<Entries> make_entries(const copy::Facts& facts, const copy::ModuleCopy& copy,
-                               const EntryProbe& probe, const HeadPlaces& places,
-                               const EntryPlacement& placement);
+struct EntryPlacement {
+  uint64_t load_bias = 0;  // Of the module.
+  uint64_t copy = 0;       // Where the copy will be,
+  uint64_t address = 0;    // and the first entry.
+};
+
+// Room that is enough for the entries of a plan.
+uint64_t entry_bytes_max(const EntryPlan& plan);
+
+// Errors: Limit when something is out of reach; Refused when a window is none.
+Expected<Entries> write_entries(const EntryPlan& plan, const HeadPlaces& places,
+                                const EntryPlacement& placement);
 
 }  // namespace clew::recorder

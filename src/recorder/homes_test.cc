@@ -155,9 +155,10 @@ class HomesOf : public testing::TestWithParam<const char*> {
     auto image = target::ModuleImage::read(GetParam());
     if (!image) GTEST_SKIP() << GetParam() << " is not installed";
     image_.emplace(std::move(*image));
-    const auto imports = Imports::of(*image_);
-    ASSERT_TRUE(imports) << imports.error().message;
-    auto module = RecordedModule::make(*image_, {.cursor = 0x1230, .imports = imports->known()});
+    const auto names = target::read_linked_names(image_->path());
+    ASSERT_TRUE(names) << names.error().message;
+    const Imports imports = Imports::of(*names);
+    auto module = RecordedModule::make(*image_, {.cursor = 0x1230, .imports = imports.known()});
     ASSERT_TRUE(module) << module.error().message;
     module_ = std::move(*module);
   }

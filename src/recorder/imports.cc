@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
 
 #include "code/import_slot.h"
@@ -133,19 +132,17 @@ std::span<const std::string_view> silent_names() {
   return kNames;
 }
 
-Expected<Imports> Imports::of(const target::ModuleImage& image) {
-  std::map<std::string_view, uint64_t> own;
-  for (const target::Function& function : image.functions()) {
-    for (const target::FunctionName& name : function.names) {
-      const bool is_exported = name.binding != target::SymbolBinding::Local;
-      if (is_exported && !function.is_ifunc) own.emplace(name.linkage, function.address);
-    }
-  }
+Imports Imports::of(const target::LinkedNames& names) {
   Imports imports;
-  for (const target::ImportSlot& slot : CLEW_TRY(image.import_slots())) {
-    const auto known = own.find(slot.symbol);
-    if (known != own.end()) {
-      imports.known_.push_back({slot.slot_address, known->second});
+  for (const target::ImportSlot& slot : names.imports) {
+    const auto own = std::lower_bound(names.exports.begin(), names.exports.end(), slot.symbol,
+                                      [](const target::ExportedFunction& one,
+                                         const std::string& name) { return one.name < name; });
+    const bool is_own = own != names.exports.end() && own->name == slot.symbol;
+    if (is_own && own->address != 0) {
+      imports.known_.push_back({slot.slot_address, own->address});
+    } else if (is_own) {
+      continue;
     } else if (std::binary_search(kNames.begin(), kNames.end(), slot.symbol)) {
       imports.known_.push_back({slot.slot_address, 0});
     }

@@ -17,9 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "code/module_code.h"
-#include "target/module_image.h"
+#include "target/linked_names.h"
 
 namespace clew::recorder {
 
@@ -38,8 +37,7 @@ class Imports {
   Imports() = default;
   // By slot.
   explicit Imports(std::vector<KnownImport> known) : known_(std::move(known)) {}
-  // Errors: Io, as ModuleImage::import_slots.
-  static Expected<Imports> of(const target::ModuleImage& image);
+  static Imports of(const target::LinkedNames& names);
 
   // What this call or jump leads to, through the word or a stub of the PLT. Null: not known.
   [[nodiscard]] const KnownImport* behind(const code::ModuleCode& code,

@@ -338,20 +338,26 @@ std::vector<uint8_t> EntryProbes::bytes(uint64_t function, uint64_t at) const {
   const auto head = std::find_if(heads.begin(), heads.end(),
                                  [&](const DagHead& one) { return one.block == *entry; });
   if (head == heads.end()) return bytes;
-  const code::Liveness liveness =
-      code::Liveness::by_calls(facts_.code, {proved.function, &proved.blocks}, facts_.flags,
-                               probes_.effects.calls, probes_.effects.blocks[index]);
   const uint32_t id = first_id_ + tiling_.first_dag[index] + head->dag;
   const auto add = [&bytes](const std::vector<uint8_t>& more) {
     bytes.insert(bytes.end(), more.begin(), more.end());
   };
-  add(ProbeBytes(liveness.before(at), home, cursor_).head(abi::dag_record(id)));
+  // Where a register has the cursor, the probe needs no other one.
+  const code::Live live = home ? code::kAllLive : live_at(index, at);
+  add(ProbeBytes(live, home, cursor_).head(abi::dag_record(id)));
   // What stands in front of `at` is passed by. Of another block nobody knows that a record is new.
   if (home && block != entry) add(ProbeBytes(code::kAllLive, home, cursor_).moved_to(kMemory));
   if (at != proved.blocks.blocks()[*block].last) return bytes;
   for (const CursorMove& move : probes_.moves[index].end[*block])
     add(ProbeBytes(code::kAllLive, move.from, cursor_).moved_to(move.to));
   return bytes;
+}
+
+code::Live EntryProbes::live_at(uint32_t index, uint64_t at) const {
+  const copy::Proved& proved = proof_.proved[index];
+  return code::Liveness::by_calls(facts_.code, {proved.function, &proved.blocks}, facts_.flags,
+                                  probes_.effects.calls, probes_.effects.blocks[index])
+      .before(at);
 }
 
 Probes make_probes(const RecordedParts& parts, uint32_t first_id, uint32_t cursor) {

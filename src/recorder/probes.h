@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "code/call_effects.h"
+#include "code/liveness.h"
 #include "copy/facts.h"
 #include "copy/insertions.h"
 #include "copy/prove_module.h"
@@ -67,6 +68,8 @@ class EntryProbes {
   [[nodiscard]] std::vector<uint8_t> bytes(uint64_t function, uint64_t at) const;
 
  private:
+  [[nodiscard]] code::Live live_at(uint32_t index, uint64_t at) const;
+
   copy::Facts& facts_;
   const copy::ModuleProof& proof_;
   const Copied& copied_;

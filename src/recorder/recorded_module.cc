@@ -19,39 +19,6 @@ uint64_t place_behind(const target::ModuleImage& image) {
   return (end + kPage) / kPage * kPage;
 }
 
-// Of those that are homes.
-uint64_t value_of(abi::Register home, const user_regs_struct& registers) {
-  switch (home) {
-    case abi::Register::Rax:
-      return registers.rax;
-    case abi::Register::Rcx:
-      return registers.rcx;
-    case abi::Register::Rdx:
-      return registers.rdx;
-    case abi::Register::Rsi:
-      return registers.rsi;
-    case abi::Register::Rdi:
-      return registers.rdi;
-    case abi::Register::R8:
-      return registers.r8;
-    case abi::Register::R9:
-      return registers.r9;
-    case abi::Register::R10:
-      return registers.r10;
-    case abi::Register::R11:
-      return registers.r11;
-    case abi::Register::Rbx:
-    case abi::Register::Rsp:
-    case abi::Register::Rbp:
-    case abi::Register::R12:
-    case abi::Register::R13:
-    case abi::Register::R14:
-    case abi::Register::R15:
-      break;
-  }
-  return 0;
-}
-
 }  // namespace
 
 Expected<std::unique_ptr<RecordedModule>> RecordedModule::make(const target::ModuleImage& image,
@@ -81,11 +48,7 @@ Expected<std::unique_ptr<RecordedModule>> RecordedModule::make(const target::Mod
 }
 
 std::optional<uint64_t> RecordedModule::cursor_in(const user_regs_struct& registers) const {
-  const copy::ModuleCopy& copy = copy_->copy();
-  const uint64_t offset = registers.rip - copy.address;
-  if (registers.rip < copy.address || offset >= copy.code_size) return std::nullopt;
-  const Home home = cursor_map_.home_at(static_cast<uint32_t>(offset));
-  return home ? std::optional(value_of(*home, registers)) : std::nullopt;
+  return cursor_map_.cursor_in(registers, copy_->copy());
 }
 
 }  // namespace clew::recorder

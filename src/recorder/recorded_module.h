@@ -49,6 +49,7 @@ class RecordedModule {
   [[nodiscard]] const ModuleTiling& tiling() const { return tiling_; }
   [[nodiscard]] const Probes& probes() const { return probes_; }
   [[nodiscard]] copy::CheckedCopy& copy() { return *copy_; }
+  [[nodiscard]] const CursorMap& cursor_map() const { return cursor_map_; }
   [[nodiscard]] const Recipe& recipe() const { return recipe_; }
   // Of a thread that stopped in the copy, as it was moved, where a register has its cursor: newer
   // than that in memory.

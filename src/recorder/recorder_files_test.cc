@@ -43,9 +43,10 @@ class RecordedFiles : public testing::TestWithParam<const char*> {
     ASSERT_TRUE(facts) << facts.error().message;
     facts_ = std::move(*facts);
     proof_ = copy::prove_module(*facts_);
-    const auto imports = Imports::of(*image_);
-    ASSERT_TRUE(imports) << imports.error().message;
-    recorders_.push_back(std::make_unique<Recorder>(*facts_, proof_, *imports, Loops::Once));
+    const auto names = target::read_linked_names(image_->path());
+    ASSERT_TRUE(names) << names.error().message;
+    const Imports imports = Imports::of(*names);
+    recorders_.push_back(std::make_unique<Recorder>(*facts_, proof_, imports, Loops::Once));
     recorders_.push_back(std::make_unique<Recorder>(*facts_, proof_, Imports(), Loops::Each));
   }
 

@@ -23,9 +23,10 @@ class Shapes : public testing::Test {
     ASSERT_TRUE(facts) << facts.error().message;
     facts_ = std::move(*facts);
     proof_ = copy::prove_module(*facts_);
-    const auto imports = Imports::of(*image_);
-    ASSERT_TRUE(imports) << imports.error().message;
-    const Copied copied(*facts_, proof_, *imports);
+    const auto names = target::read_linked_names(image_->path());
+    ASSERT_TRUE(names) << names.error().message;
+    const Imports imports = Imports::of(*names);
+    const Copied copied(*facts_, proof_, imports);
     tiling_ = tile_module(*facts_, proof_, copied, Loops::Once);
     paths_ = std::make_unique<ModulePaths>(*facts_, proof_, copied, tiling_);
   }
@@ -107,9 +108,9 @@ class Shapes : public testing::Test {
 
   // What is inserted in front of the instruction at an offset of a function.
   [[nodiscard]] std::vector<uint8_t> inserted_at(const std::string& name, uint64_t at) {
-    const auto imports = Imports::of(*image_);
-    EXPECT_TRUE(imports) << imports.error().message;
-    const Copied copied(*facts_, proof_, *imports);
+    const auto names = target::read_linked_names(image_->path());
+    EXPECT_TRUE(names) << names.error().message;
+    const Copied copied(*facts_, proof_, Imports::of(*names));
     const RecordedParts parts = {*facts_, proof_, copied, tiling_};
     return make_probes(parts, 1, 0x1230).insertions.before[address_of(name) + at];
   }

@@ -12,7 +12,9 @@ namespace {
 
 Expected<void> make_anew(ReadModule& module) {
   const SnapModule& described = *module.described;
-  module.recorded = CLEW_TRY(RecordedModule::make(*module.image, described.recipe));
+  module.file = CLEW_TRY(target::ModuleFile::read(described.path));
+  module.bare = std::make_unique<target::ModuleImage>(CLEW_TRY(module.file->image()));
+  module.recorded = CLEW_TRY(RecordedModule::make(*module.bare, described.recipe));
   copy::CheckedCopy& copy = module.recorded->copy();
   if (module.recorded->digest() != described.digest ||
       module.recorded->tiling().dag_count != described.id_count) {

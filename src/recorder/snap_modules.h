@@ -15,6 +15,7 @@
 #include "recorder/recorded_module.h"
 #include "recorder/snap.h"
 #include "recorder/walk.h"
+#include "target/module_file.h"
 #include "target/module_image.h"
 #include "target/types.h"
 
@@ -23,7 +24,9 @@ namespace clew::recorder {
 struct ReadModule {
   const SnapModule* described = nullptr;
   std::unique_ptr<target::ModuleImage> image;
-  std::unique_ptr<RecordedModule> recorded;  // Null, and so the next one: runs as it is.
+  std::optional<target::ModuleFile> file;
+  std::unique_ptr<target::ModuleImage> bare;  // Of it, without a debug file: what was recorded.
+  std::unique_ptr<RecordedModule> recorded;   // Null, and so the next one: runs as it is.
   std::unique_ptr<ModulePaths> paths;
   std::optional<target::DebugInfo> debug;
 

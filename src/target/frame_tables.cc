@@ -286,24 +286,24 @@ class TableReader {
   FrameTables result_;
 };
 
-FrameTables tables_of(const ElfFile& file) {
+}  // namespace
+
+Expected<FrameTables> frame_tables_of(const ElfFile& file) {
   ImageTables image;
   read_section_records(file, image);
   return TableReader(file, image).finish();
 }
 
-}  // namespace
-
 Expected<FrameTables> read_frame_tables(const std::string& path) {
   const ElfFile file = CLEW_TRY(ElfFile::open(path));
-  return tables_of(file);
+  return frame_tables_of(file);
 }
 
 Expected<FrameTables> read_frame_tables(std::span<const uint8_t> image) {
   Buffer copy(image.size());
   std::copy(image.begin(), image.end(), copy.data());
   const ElfFile file = CLEW_TRY(ElfFile::from_buffer(std::move(copy)));
-  return tables_of(file);
+  return frame_tables_of(file);
 }
 
 }  // namespace clew::target

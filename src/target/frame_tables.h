@@ -81,8 +81,11 @@ struct FrameTables {
   std::vector<std::string> problems;
 };
 
+class ElfFile;
+
 // Errors: NotFound, Io, Refused, as ModuleImage::read. A file without them has none.
 Expected<FrameTables> read_frame_tables(const std::string& path);
+Expected<FrameTables> frame_tables_of(const ElfFile& file);
 // The same of an image in memory.
 Expected<FrameTables> read_frame_tables(std::span<const uint8_t> image);
 

@@ -131,9 +131,10 @@ std::string copy_module(Target& target, const target::ProcessModule& module,
   const uint64_t shift = room.address - checked.copy().address;
   expect(checked.move_to(module.load_bias, shift), module.path);
   expect(unwind.move_to(module.load_bias, shift), module.path);
-  const auto entries = expect(recorder::make_entries(*facts, checked.copy(), {}, {},
-                                                     {module.load_bias, room.address + in_front}),
-                              module.path);
+  const auto plan = expect(recorder::plan_entries(*facts, checked.copy(), {}), module.path);
+  const auto entries = expect(
+      recorder::write_entries(plan, {}, {module.load_bias, room.address, room.address + in_front}),
+      module.path);
   std::vector<uint8_t> bytes = checked.copy().bytes;
   bytes.resize(copied);
   bytes.insert(bytes.end(), unwind.bytes.begin(), unwind.bytes.end());
@@ -149,9 +150,8 @@ std::string copy_module(Target& target, const target::ProcessModule& module,
   expect(target.attachment.install_copies(room, bytes, entries.patches), module.path);
   return fmt::format("{} functions={} entries={} bytes={} of={} at={:#x} unwind={}\n", module.path,
                      checked.copy().functions.size(),
-                     checked.copy().functions.size() - entries.unreachable.size(),
-                     proof.proved_bytes, proof.proved_bytes + proof.refused_bytes, room.address,
-                     unwind.bytes.size());
+                     checked.copy().functions.size() - plan.unreachable.size(), proof.proved_bytes,
+                     proof.proved_bytes + proof.refused_bytes, room.address, unwind.bytes.size());
 }
 
 // Under another name first, so that no part of it is read.

@@ -4,38 +4,23 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "base/error.h"
 #include "recorder/imports.h"
-#include "target/module_image.h"
+#include "target/linked_names.h"
 
 namespace clew::engine {
-
-// What a module's file says of names.
-struct ModuleNames {
-  struct Import {
-    recorder::KnownImport import;
-    std::string symbol;
-  };
-  std::vector<std::string> functions;  // That others may find; each once.
-  std::vector<Import> imports;         // Of names that are known. By slot.
-  bool opens_libraries = false;        // It may have some loaded later.
-
-  static Expected<ModuleNames> of(const target::ModuleImage& image);
-};
 
 class KnownImports {
  public:
   // Each module of the process, before the first question. `is_silent`: it is a part of the C
   // library, and not recorded.
-  void add(const ModuleNames& module, bool is_silent);
-  // A module that cannot be read may have any name.
+  void add(const target::LinkedNames& names, bool is_silent);
+  // One that cannot be read: it may have any name.
   void add_unread() { has_unread_ = true; }
 
-  [[nodiscard]] std::vector<recorder::KnownImport> of(const ModuleNames& module) const;
+  [[nodiscard]] std::vector<recorder::KnownImport> of(const target::LinkedNames& names) const;
 
  private:
   struct Exporters {

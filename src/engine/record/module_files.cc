@@ -3,12 +3,17 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "abi/recorder.h"
+#include "copy/unwind.h"
 #include "recorder/snap.h"
 #include "target/frame_tables.h"
+#include "target/module_image.h"
 
 namespace clew::engine {
 
@@ -20,8 +25,7 @@ constexpr std::array<std::string_view, 5> kLeftOut = {"ld-linux", "libc.so", "li
                                                       "libstdc++.so"};
 
 constexpr size_t kFilesMax = 512;
-// Of copies; what is known of them takes some 50 times as much.
-constexpr size_t kKeptBytesMax = 8U << 20;
+constexpr size_t kKeptBytesMax = 32U << 20;  // Of copies.
 
 bool is_left_out(std::string_view path) {
   return std::any_of(kLeftOut.begin(), kLeftOut.end(), [&](std::string_view prefix) {
@@ -29,16 +33,11 @@ bool is_left_out(std::string_view path) {
   });
 }
 
-bool unwinds(const target::ModuleImage& image) {
-  const auto fdes = image.fdes();
-  const bool has_tables =
-      std::any_of(fdes.begin(), fdes.end(), [](const target::Fde& fde) { return fde.has_lsda; });
-  if (has_tables) return true;
-  for (const char* name : {"__cxa_throw", "_Unwind_Resume", "_Unwind_RaiseException"}) {
-    const auto slots = image.import_slots(name);
-    if (slots && !slots->empty()) return true;
-  }
-  return false;
+bool imports_any(const target::LinkedNames& names, std::span<const std::string_view> wanted) {
+  return std::any_of(names.imports.begin(), names.imports.end(),
+                     [&](const target::ImportSlot& slot) {
+                       return std::find(wanted.begin(), wanted.end(), slot.symbol) != wanted.end();
+                     });
 }
 
 bool is_equal(const std::vector<recorder::KnownImport>& left,
@@ -54,9 +53,9 @@ bool is_free(const std::vector<IdRange>& taken, const IdRange& wanted) {
   });
 }
 
-Expected<copy::UnwindBytes> unwinding_of(const target::ProcessModule& module,
+Expected<copy::UnwindBytes> unwinding_of(const target::ModuleFile& file,
                                          recorder::RecordedModule& recorded) {
-  const auto tables = CLEW_TRY(target::read_frame_tables(module.open_path));
+  const auto tables = CLEW_TRY(file.frame_tables());
   return copy::write_unwind({.tables = tables,
                              .insertions = recorded.probes().insertions,
                              .copy = recorded.copy().copy(),
@@ -66,13 +65,8 @@ Expected<copy::UnwindBytes> unwinding_of(const target::ProcessModule& module,
 }  // namespace
 
 Expected<void> SharedModule::move_to(uint64_t load_bias, uint64_t address) {
-  copy::CheckedCopy& checked = module_->copy();
-  const uint64_t bias = load_bias - load_bias_;
-  const uint64_t shift = address - checked.copy().address;
-  Expected<void> moved = unwind_.move_to(bias, shift);
-  if (moved) moved = checked.move_to(bias, shift);
+  Expected<void> moved = module_.move_to(load_bias, address);
   is_broken_ = is_broken_ || !moved;
-  load_bias_ = load_bias;
   return moved;
 }
 
@@ -89,45 +83,77 @@ Expected<std::shared_ptr<const ModuleFile>> ModuleFiles::read(const target::Proc
     const auto known = files_.find(*key);
     if (known != files_.end()) return known->second;
   }
-  const auto image = CLEW_TRY(target::ModuleImage::read(module.open_path));
+  constexpr auto kOpening = std::to_array<std::string_view>({"dlopen", "dlmopen"});
   auto file = std::make_shared<ModuleFile>();
   file->is_left_out = is_left_out(module.path);
-  file->unwinds = !file->is_left_out && unwinds(image);
-  file->names = CLEW_TRY(ModuleNames::of(image));
+  if (file->is_left_out) {
+    file->names = CLEW_TRY(target::read_linked_names(module.open_path));
+  } else {
+    const auto whole = CLEW_TRY(target::ModuleFile::read(module.open_path));
+    file->names = CLEW_TRY(whole.names());
+    file->digest = whole.digest();
+  }
+  file->opens_libraries = imports_any(file->names, kOpening);
   if (files_.size() >= kFilesMax) files_.clear();
   if (key) files_[*key] = file;
   return file;
 }
 
+Expected<bool> ModuleFiles::unwinds(const target::ProcessModule& module, const ModuleFile& file) {
+  constexpr auto kThrowing =
+      std::to_array<std::string_view>({"__cxa_throw", "_Unwind_Resume", "_Unwind_RaiseException"});
+  if (imports_any(file.names, kThrowing)) return true;
+  const auto tables = CLEW_TRY(target::read_frame_tables(module.open_path));
+  return std::any_of(tables.entries.begin(), tables.entries.end(),
+                     [](const target::FrameEntry& entry) {
+                       return entry.exceptions != target::kNoExceptionTable;
+                     });
+}
+
 Expected<std::shared_ptr<SharedModule>> ModuleFiles::analyse(const target::ProcessModule& module,
+                                                             const ModuleFile& file,
                                                              Wanted wanted) {
   const auto key = key_of(module);
   if (key) {
     if (auto known = find(*key, wanted)) return known;
   }
-  auto image = std::make_unique<const target::ModuleImage>(
-      CLEW_TRY(target::ModuleImage::read(module.open_path)));
-  const recorder::Recipe recipe = {.first_id = first_id(wanted),
-                                   .cursor = wanted.cursor,
-                                   .loops = loops_,
-                                   .imports = std::move(wanted.imports)};
-  auto recorded = CLEW_TRY(recorder::RecordedModule::make(*image, recipe));
-  copy::UnwindBytes unwind = CLEW_TRY(unwinding_of(module, *recorded));
-  auto made =
-      std::make_shared<SharedModule>(std::move(image), std::move(recorded), std::move(unwind));
-  next_id_ = std::max(next_id_, recipe.first_id + made->module().tiling().dag_count);
+  recorder::Recipe recipe = {
+      .cursor = wanted.cursor, .loops = loops_, .imports = std::move(wanted.imports)};
+  const auto digest = recorder::sidecar_key(file.digest, recipe);
+  auto kept = digest ? sidecars_.find(*digest, recorder::file_of(module.path)) : std::nullopt;
+  if (!kept) kept = CLEW_TRY(make(module, recipe));
+  recipe.first_id = first_id(wanted);
+  const uint64_t end = uint64_t{recipe.first_id} + kept->counts().ids;
+  if (end > abi::kDagIdMax) {
+    return fail(ErrorCode::Limit, fmt::format("{}: no ids are left for its functions",
+                                              recorder::file_of(module.path)));
+  }
+  next_id_ = std::max(next_id_, static_cast<uint32_t>(end));
+  auto made = std::make_shared<SharedModule>(std::move(*kept), std::move(recipe));
   if (key) keep(*key, made);
+  return made;
+}
+
+Expected<recorder::Installable> ModuleFiles::make(const target::ProcessModule& module,
+                                                  const recorder::Recipe& recipe) const {
+  auto file = CLEW_TRY(target::ModuleFile::read(module.open_path));
+  const auto image = CLEW_TRY(file.image());
+  auto recorded = CLEW_TRY(recorder::RecordedModule::make(image, recipe));
+  copy::UnwindBytes unwind = CLEW_TRY(unwinding_of(file, *recorded));
+  auto made = CLEW_TRY(recorder::Installable::of(std::move(recorded), std::move(unwind)));
+  const auto key = recorder::sidecar_key(file.digest(), recipe);
+  if (key) sidecars_.store(*key, made);
   return made;
 }
 
 std::shared_ptr<SharedModule> ModuleFiles::find(const Key& key, const Wanted& wanted) {
   for (auto at = analysed_.begin(); at != analysed_.end(); ++at) {
-    const recorder::RecordedModule& module = at->module->module();
+    const SharedModule& module = *at->module;
     const recorder::Recipe& recipe = module.recipe();
-    const bool is_wanted = at->key == key && !at->module->is_broken() &&
+    const bool is_wanted = at->key == key && !module.is_broken() &&
                            recipe.cursor == wanted.cursor &&
                            is_equal(recipe.imports, wanted.imports) &&
-                           is_free(wanted.taken, {recipe.first_id, module.tiling().dag_count});
+                           is_free(wanted.taken, {recipe.first_id, module.module().counts().ids});
     if (!is_wanted) continue;
     analysed_.splice(analysed_.begin(), analysed_, at);
     return analysed_.front().module;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of recorded modules: each is read once, and analysed once for each way in which it is
-// recorded, for all processes that have it. What was analysed last is kept, as far as there is
-// room.
+// recorded, for all processes that have it. What was analysed last is kept in memory, as far as
+// there is room, and in side files for the next time.
 #pragma once
 
 #include <cstddef>
@@ -16,40 +16,44 @@
 #include <vector>
 
 #include "base/error.h"
-#include "copy/unwind.h"
-#include "engine/record/known_imports.h"
+#include "recorder/imports.h"
+#include "recorder/installable.h"
 #include "recorder/recorded_module.h"
-#include "target/module_image.h"
+#include "recorder/sidecar.h"
+#include "target/linked_names.h"
+#include "target/module_file.h"
 #include "target/process.h"
+#include "target/sha256.h"
 
 namespace clew::engine {
 
 struct ModuleFile {
-  bool is_left_out = false;  // A part of the C library, or the loader.
-  bool unwinds = false;      // Exceptions go through its functions.
-  ModuleNames names{};
+  bool is_left_out = false;      // A part of the C library, or the loader.
+  bool opens_libraries = false;  // It may open others while it runs.
+  target::LinkedNames names{};
+  target::Digest digest{};  // Of all its bytes; of one that is left out: none.
 };
 
-// An analysed module, for all processes that record it so.
+// What is put into each process that records a module so.
 class SharedModule {
  public:
-  SharedModule(std::unique_ptr<const target::ModuleImage> image,
-               std::unique_ptr<recorder::RecordedModule> module, copy::UnwindBytes unwind)
-      : image_(std::move(image)), module_(std::move(module)), unwind_(std::move(unwind)) {}
-  [[nodiscard]] recorder::RecordedModule& module() const { return *module_; }
-  [[nodiscard]] const copy::ModuleCopy& copy() const { return module_->copy().copy(); }
-  // Stands behind the copy.
-  [[nodiscard]] const copy::UnwindBytes& unwind() const { return unwind_; }
+  SharedModule(recorder::Installable module, recorder::Recipe recipe)
+      : module_(std::move(module)),
+        recipe_(std::move(recipe)),
+        digest_(module_.number_from(recipe_.first_id)) {}
+  [[nodiscard]] const recorder::Installable& module() const { return module_; }
+  [[nodiscard]] const copy::ModuleCopy& copy() const { return module_.copy(); }
+  [[nodiscard]] const recorder::Recipe& recipe() const { return recipe_; }
+  [[nodiscard]] const recorder::Digest& digest() const { return digest_; }
   // Its copy is for this place from now on, and no longer for that of another process. Errors:
   // Limit; it is of no use any more then.
   Expected<void> move_to(uint64_t load_bias, uint64_t address);
   [[nodiscard]] bool is_broken() const { return is_broken_; }
 
  private:
-  std::unique_ptr<const target::ModuleImage> image_;  // The module borrows it.
-  std::unique_ptr<recorder::RecordedModule> module_;
-  copy::UnwindBytes unwind_;
-  uint64_t load_bias_ = 0;
+  recorder::Installable module_;
+  recorder::Recipe recipe_;
+  recorder::Digest digest_;
   bool is_broken_ = false;
 };
 
@@ -68,14 +72,17 @@ struct Wanted {
 
 class ModuleFiles {
  public:
-  explicit ModuleFiles(recorder::Loops loops) : loops_(loops) {}
+  // `cache`: the folder of side files; empty: there are none.
+  ModuleFiles(recorder::Loops loops, const std::string& cache) : loops_(loops), sidecars_(cache) {}
 
   // Shared with all processes that have it, and for as long as they do. Errors: Io, when nothing
   // can be said of it.
   Expected<std::shared_ptr<const ModuleFile>> read(const target::ProcessModule& module);
-  // The same. Errors: those of RecordedModule::make.
+  // Whether exceptions go through its functions. Errors: Io, as above.
+  static Expected<bool> unwinds(const target::ProcessModule& module, const ModuleFile& file);
+  // Also shared. Errors: Io, as above; those of RecordedModule::make and of write_unwind().
   Expected<std::shared_ptr<SharedModule>> analyse(const target::ProcessModule& module,
-                                                  Wanted wanted);
+                                                  const ModuleFile& file, Wanted wanted);
 
  private:
   // Device, inode, build-id.
@@ -87,9 +94,13 @@ class ModuleFiles {
   static std::optional<Key> key_of(const target::ProcessModule& module);
   [[nodiscard]] std::shared_ptr<SharedModule> find(const Key& key, const Wanted& wanted);
   void keep(Key key, std::shared_ptr<SharedModule> module);
+  // Of the file as it is now, which may be another one than it was.
+  Expected<recorder::Installable> make(const target::ProcessModule& module,
+                                       const recorder::Recipe& recipe) const;
   [[nodiscard]] uint32_t first_id(const Wanted& wanted) const;
 
   recorder::Loops loops_;
+  recorder::Sidecars sidecars_;
   std::map<Key, std::shared_ptr<const ModuleFile>> files_;
   std::list<Analysed> analysed_;  // The newest is the first.
   uint32_t next_id_ = 1;

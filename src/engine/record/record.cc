@@ -80,7 +80,8 @@ class Recorder final : public WatchListener {
   Recorder(const RecordRequest& request, Notices& notices)
       : request_(request),
         notices_(notices),
-        files_(request.each_iteration ? recorder::Loops::Each : recorder::Loops::Once),
+        files_(request.each_iteration ? recorder::Loops::Each : recorder::Loops::Once,
+               request.cache_directory),
         told_(notices) {}
 
   Expected<int> run() {

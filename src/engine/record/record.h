@@ -16,6 +16,7 @@ struct RecordRequest {
   std::string directory = ".";  // Where snaps go.
   bool each_iteration = false;  // Also of loops without a decision.
   bool follows = true;          // Also what the command and its children execute.
+  std::string cache_directory;  // Of side files (recorder/sidecar.h); empty: none is used.
 };
 
 // Until the command ends: its status of waitpid(2). Snaps are told as they are written. What has

@@ -48,9 +48,9 @@ struct Places {
   uint64_t entries = 0;
 };
 
-Places places_behind(const SharedModule& shared) {
-  const uint64_t unwind = shared.unwind().address - shared.copy().address;
-  return {unwind, (unwind + shared.unwind().bytes.size() + 63) / 64 * 64};
+Places places_behind(const recorder::Installable& module) {
+  const uint64_t unwind = module.unwind().address - module.copy().address;
+  return {unwind, (unwind + module.unwind().bytes.size() + 63) / 64 * 64};
 }
 
 bool is_same(const target::ProcessModule& one, const target::ProcessModule& other) {
@@ -107,7 +107,7 @@ Expected<std::optional<RecordedProcess::Planned>> RecordedProcess::plan(
     return module.problem.empty() ? Expected<Nothing>(tl::unexpected(file.error())) : Nothing();
   }
   known_.add((*file)->names, (*file)->is_left_out);
-  if ((*file)->names.opens_libraries && !(*file)->is_left_out) opens_libraries_ = true;
+  if ((*file)->opens_libraries && !(*file)->is_left_out) opens_libraries_ = true;
   if ((*file)->is_left_out || !module.problem.empty()) return Nothing();
   return Nothing(Planned{module, *file});
 }
@@ -200,33 +200,32 @@ std::vector<IdRange> RecordedProcess::taken_ids() const {
 
 Expected<void> RecordedProcess::record_module(const Planned& planned) {
   const target::ProcessModule& module = planned.module;
-  if (planned.file->unwinds && !answers_) {
+  if (!answers_ && CLEW_TRY(ModuleFiles::unwinds(module, *planned.file))) {
     return fail(ErrorCode::Refused,
                 fmt::format("exceptions go through {}, and cannot go through copies of its "
                             "functions with this C library [unwinding]",
                             file_of(module.path)));
   }
-  auto shared = CLEW_TRY(
-      files_.analyse(module, {.cursor = attachment_->geometry().window_address + kCursorOffset,
-                              .imports = known_.of(planned.file->names),
-                              .taken = taken_ids()}));
-  const recorder::RecordedModule& recorded = shared->module();
-  if (recorded.proof().proved.empty()) return {};
+  auto shared =
+      CLEW_TRY(files_.analyse(module, *planned.file,
+                              {.cursor = attachment_->geometry().window_address + kCursorOffset,
+                               .imports = known_.of(planned.file->names),
+                               .taken = taken_ids()}));
+  const recorder::InstallableCounts& counts = shared->module().counts();
+  if (counts.functions == 0) return {};
   const copy::ModuleCopy& copy = shared->copy();
-  const inline_::CopyRoom room = CLEW_TRY(take_room(module, *shared));
+  const inline_::CopyRoom room = CLEW_TRY(take_room(module, shared->module()));
   CLEW_TRY(install(module, *shared, room));
   recorder::SnapModule described = {.load_bias = module.load_bias,
                                     .copy_address = copy.address,
                                     .code_size = copy.code_size,
-                                    .recipe = recorded.recipe(),
-                                    .id_count = recorded.tiling().dag_count,
-                                    .digest = recorded.digest(),
+                                    .recipe = shared->recipe(),
+                                    .id_count = counts.ids,
+                                    .digest = shared->digest(),
                                     .build_id = module.build_id,
                                     .path = module.path};
-  const copy::ModuleProof& proof = recorded.proof();
   log_step(attachment_->pid(), "{}: {} of {} functions record ({} heads, {} bits)", module.path,
-           proof.proved.size(), proof.proved.size() + proof.refused.size(),
-           recorded.probes().counts.heads, recorded.probes().counts.bits);
+           counts.functions, counts.functions + counts.refused, counts.heads, counts.bits);
   installed_.push_back({std::move(shared), std::move(described), room});
   return {};
 }
@@ -247,34 +246,25 @@ Expected<bool> RecordedProcess::record_again(const Planned& planned) {
 
 // Room for the entries is not known before they are written, and they are written for a place.
 Expected<inline_::CopyRoom> RecordedProcess::take_room(const target::ProcessModule& module,
-                                                       const SharedModule& shared) {
-  constexpr uint64_t kEntryBytesMax = 320;
+                                                       const recorder::Installable& installable) {
   const uint64_t size =
-      places_behind(shared).entries + 256 + kEntryBytesMax * shared.copy().functions.size();
+      places_behind(installable).entries + recorder::entry_bytes_max(installable.entries());
   const uint64_t low = module.executable_ranges.front().start;
   const uint64_t high = module.executable_ranges.back().end;
-  return attachment_->take_copy_room(low, high, size, shared.copy().address % 64);
+  return attachment_->take_copy_room(low, high, size, installable.copy().address % 64);
 }
 
 Expected<void> RecordedProcess::install(const target::ProcessModule& module, SharedModule& shared,
                                         const inline_::CopyRoom& room) {
-  const recorder::RecordedModule& recorded = shared.module();
-  const copy::ModuleCopy& copy = shared.copy();
-  const Places behind = places_behind(shared);
+  const recorder::Installable& installable = shared.module();
+  const Places behind = places_behind(installable);
   CLEW_TRY(shared.move_to(module.load_bias, room.address));
-  const recorder::EntryProbes probes(
-      {recorded.facts(), recorded.proof(), recorded.copied(), recorded.tiling()}, recorded.probes(),
-      recorded.recipe().first_id, recorded.recipe().cursor);
-  const recorder::EntryProbe probe = [&](uint64_t function, uint64_t at) {
-    return probes.bytes(function, at);
-  };
-  const recorder::Entries entries =
-      CLEW_TRY(recorder::make_entries(recorded.facts(), copy, probe, places_of(room),
-                                      {module.load_bias, room.address + behind.entries}));
-  CLEW_TRY(answer(module, shared));
-  std::vector<uint8_t> bytes = copy.bytes;
+  const recorder::Entries entries = CLEW_TRY(installable.write_entries(
+      places_of(room), {module.load_bias, room.address, room.address + behind.entries}));
+  CLEW_TRY(answer(module, installable));
+  std::vector<uint8_t> bytes = shared.copy().bytes;
   bytes.resize(behind.unwind);
-  const std::vector<uint8_t>& unwind = shared.unwind().bytes;
+  const std::vector<uint8_t>& unwind = installable.unwind().bytes;
   bytes.insert(bytes.end(), unwind.begin(), unwind.end());
   bytes.resize(behind.entries);
   bytes.insert(bytes.end(), entries.bytes.begin(), entries.bytes.end());
@@ -282,11 +272,11 @@ Expected<void> RecordedProcess::install(const target::ProcessModule& module, Sha
 }
 
 Expected<void> RecordedProcess::answer(const target::ProcessModule& module,
-                                       const SharedModule& shared) {
-  const copy::UnwindBytes& unwind = shared.unwind();
+                                       const recorder::Installable& installable) {
+  const copy::UnwindBytes& unwind = installable.unwind();
   if (!answers_ || unwind.bytes.empty()) return {};
-  return answers_->add(*attachment_, {.begin = shared.copy().address,
-                                      .size_bytes = shared.copy().code_size,
+  return answers_->add(*attachment_, {.begin = installable.copy().address,
+                                      .size_bytes = installable.copy().code_size,
                                       .original = module.executable_ranges.front().start,
                                       .header = unwind.address + unwind.header});
 }
@@ -460,7 +450,7 @@ uint64_t RecordedProcess::called_from(pid_t process, const WatchedThread& thread
                                       const Modules& modules) const {
   const auto is_in_copy = [this](uint64_t pc) {
     return std::any_of(installed_.begin(), installed_.end(), [pc](const Installed& one) {
-      return one.module->copy().original_of(one.in_shared(pc)).has_value();
+      return pc - one.described.copy_address < one.described.code_size;
     });
   };
   return call_sites_.find(process, thread.registers, modules, is_in_copy).value_or(0);

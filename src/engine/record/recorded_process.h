@@ -114,11 +114,12 @@ class RecordedProcess {
   Expected<void> record_module(const Planned& planned);
   Expected<bool> record_again(const Planned& planned);
   Expected<inline_::CopyRoom> take_room(const target::ProcessModule& module,
-                                        const SharedModule& shared);
+                                        const recorder::Installable& installable);
   Expected<void> install(const target::ProcessModule& module, SharedModule& shared,
                          const inline_::CopyRoom& room);
   // Before the copies are led to.
-  Expected<void> answer(const target::ProcessModule& module, const SharedModule& shared);
+  Expected<void> answer(const target::ProcessModule& module,
+                        const recorder::Installable& installable);
   [[nodiscard]] recorder::HeadPlaces places_of(const inline_::CopyRoom& room) const;
   void give_cursors() const;
   void reserve_nobodys_slot() const;
