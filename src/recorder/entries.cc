@@ -190,18 +190,22 @@ class EntryWriter {
 
 class EntryPlanner {
  public:
-  EntryPlanner(const copy::ModuleCopy& copy, const EntryProbe& probe)
-      : map_(copy), copy_(copy.address), probe_(probe) {}
+  EntryPlanner(const copy::ModuleCopy& copy, const EntryProbe& probe, EntryPlan& plan)
+      : map_(copy), copy_(copy.address), probe_(probe), plan_(plan) {}
 
-  Expected<void> add(code::Window window, uint64_t function, EntryPlan& plan) {
+  Expected<void> add(const code::Window& window, const code::Point& point, uint64_t function) {
+    if (point.keeps_flags) {
+      plan_.unreachable.push_back(function);
+      return {};
+    }
     PlannedEntry entry;
     entry.first = CLEW_TRY(way_to(function, window.address));
     if (window.window_class == code::WindowClass::BothWays) {
       const uint64_t second = window.address + window.instructions.front().length;
       entry.second = CLEW_TRY(way_to(function, second));
     }
-    entry.window = std::move(window);
-    plan.entries.push_back(std::move(entry));
+    entry.window = window;
+    plan_.entries.push_back(std::move(entry));
     return {};
   }
 
@@ -216,6 +220,7 @@ class EntryPlanner {
   copy::CopyMap map_;
   uint64_t copy_;
   const EntryProbe& probe_;
+  EntryPlan& plan_;
 };
 
 }  // namespace
@@ -234,15 +239,10 @@ Expected<EntryPlan> plan_entries(const copy::Facts& facts, const copy::ModuleCop
   EntryPlan plan;
   for (const code::Refusal& refusal : windows.refusals)
     plan.unreachable.push_back(requests[refusal.request].address);
-  EntryPlanner planner(copy, probe);
+  EntryPlanner planner(copy, probe, plan);
   for (size_t i = 0; i < windows.windows.size(); ++i) {
     for (const code::Point& point : windows.points_of(static_cast<uint32_t>(i))) {
-      const uint64_t function = requests[point.request].address;
-      if (point.keeps_flags) {
-        plan.unreachable.push_back(function);
-      } else {
-        CLEW_TRY(planner.add(windows.windows[i], function, plan));
-      }
+      CLEW_TRY(planner.add(windows.windows[i], point, requests[point.request].address));
     }
   }
   std::sort(plan.unreachable.begin(), plan.unreachable.end());

@@ -52,7 +52,8 @@ class Installable {
   // The copy's place in a process. Errors: Limit when it is too far away from the module; it is of
   // no use any more then.
   Expected<void> move_to(uint64_t load_bias, uint64_t address);
-  Expected<Entries> write_entries(const HeadPlaces& places, const EntryPlacement& placement) const;
+  [[nodiscard]] Expected<Entries> write_entries(const HeadPlaces& places,
+                                                const EntryPlacement& placement) const;
 
   [[nodiscard]] const copy::ModuleCopy& copy() const { return copy_.copy(); }
   // Stands behind the copy.

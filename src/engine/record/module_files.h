@@ -95,8 +95,8 @@ class ModuleFiles {
   [[nodiscard]] std::shared_ptr<SharedModule> find(const Key& key, const Wanted& wanted);
   void keep(Key key, std::shared_ptr<SharedModule> module);
   // Of the file as it is now, which may be another one than it was.
-  Expected<recorder::Installable> make(const target::ProcessModule& module,
-                                       const recorder::Recipe& recipe) const;
+  [[nodiscard]] Expected<recorder::Installable> make(const target::ProcessModule& module,
+                                                     const recorder::Recipe& recipe) const;
   [[nodiscard]] uint32_t first_id(const Wanted& wanted) const;
 
   recorder::Loops loops_;

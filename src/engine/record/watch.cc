@@ -24,6 +24,7 @@ constexpr std::array kCoreSignals = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
                                      SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
 constexpr std::array kFaults = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
 constexpr std::array kStopSignals = {SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
+constexpr int kCall = SIGTRAP | 0x80;  // A stop at a system call (PTRACE_O_TRACESYSGOOD).
 
 template <size_t Count>
 bool is_among(const std::array<int, Count>& all, int signal) {
@@ -75,10 +76,7 @@ Expected<int> Watch::run(WatchListener& listener) {
   while (true) {
     const auto limit = listener.may_load() ? kLookEvery : Stops::kNoLimit;
     const std::optional<Stop> stop = CLEW_TRY(stops_.next(listener.door(), limit));
-    if (stops_.ended_by() != 0) {
-      let_go_of_beginning();
-      return stops_.ended_by();  // As a status of waitpid(2).
-    }
+    if (stops_.ended_by() != 0) return stops_.ended_by();  // As a status of waitpid(2).
     if (!stop) {
       listener.knocked(stops_);
       look_at_loaders(listener);
@@ -89,9 +87,7 @@ Expected<int> Watch::run(WatchListener& listener) {
       continue;
     }
     handle_end(stop->thread, listener);
-    if (stop->thread != pid_) continue;
-    let_go_of_beginning();
-    return stop->status;
+    if (stop->thread == pid_) return stop->status;
   }
 }
 
@@ -104,9 +100,7 @@ void Watch::handle(const Stop& stop, WatchListener& listener) {
     return let_go(PTRACE_LISTEN, stop.thread, 0);  // Stays stopped, as it would be without us.
   }
   if (event != 0) return go_on(stop.thread, 0);
-  if (signal == SIGTRAP && beginning_.contains(stop.thread)) {
-    return handle_trap(stop.thread, listener);
-  }
+  if (signal == kCall) return handle_call(stop.thread, listener);
   handle_signal(stop, listener);
 }
 
@@ -149,31 +143,28 @@ void Watch::handle_exec(pid_t process, WatchListener& listener) {
     process_of_.erase(process);
     return let_go(PTRACE_DETACH, process, 0);
   }
-  inline_::ProgramStart& start = beginning_.emplace(process, process).first->second;
-  const Expected<bool> begun = start.begin();
-  if (!begun) {
-    start.undo();
+  inline_::LoaderCalls calls(process);
+  const Expected<void> begun = calls.begin();
+  if (begun) {
+    beginning_.emplace(process, calls);
+  } else {
     listener.cannot_begin(process, begun.error());
-  } else if (*begun) {
-    listener.begins(process);
   }
-  if (!begun || *begun) beginning_.erase(process);
   go_on(process, 0);
 }
 
-// A trap that is not ours is the program's own.
-void Watch::handle_trap(pid_t process, WatchListener& listener) {
-  inline_::ProgramStart& start = beginning_.at(process);
-  const Expected<bool> begun = start.trapped();
+void Watch::handle_call(pid_t process, WatchListener& listener) {
+  const auto beginning = beginning_.find(process);
+  if (beginning == beginning_.end()) return go_on(process, 0);
+  const Expected<bool> begun = beginning->second.stopped();
   if (begun && !*begun) return go_on(process, 0);
-  if (!begun) start.undo();
-  beginning_.erase(process);
+  beginning_.erase(beginning);
   if (begun) {
     listener.begins(process);
   } else {
     listener.cannot_begin(process, begun.error());
   }
-  go_on(process, begun ? 0 : SIGTRAP);
+  go_on(process, 0);
 }
 
 void Watch::handle_end(pid_t thread, WatchListener& listener) {
@@ -186,23 +177,7 @@ void Watch::handle_end(pid_t thread, WatchListener& listener) {
 }
 
 void Watch::go_on(pid_t thread, int signal) {
-  const auto beginning = beginning_.find(thread);
-  let_go(beginning == beginning_.end() ? PTRACE_CONT : beginning->second.how(), thread, signal);
-}
-
-// Their loaders would run into a trap that nobody takes away.
-void Watch::let_go_of_beginning() {
-  for (auto& [process, start] : beginning_) {
-    (void)ptrace(PTRACE_INTERRUPT, process, nullptr, nullptr);
-    int status = 0;
-    while (waitpid(process, &status, __WALL) < 0 && errno == EINTR) {
-    }
-    if (!WIFSTOPPED(status)) continue;
-    const bool is_signal = status >> 16 == 0;
-    const bool is_trap = is_signal && WSTOPSIG(status) == SIGTRAP && start.trapped();
-    start.undo();
-    let_go(PTRACE_DETACH, process, is_signal && !is_trap ? WSTOPSIG(status) : 0);
-  }
+  let_go(beginning_.contains(thread) ? PTRACE_SYSCALL : PTRACE_CONT, thread, signal);
 }
 
 }  // namespace clew::engine

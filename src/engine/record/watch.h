@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "engine/record/standstill.h"
 #include "engine/record/stops.h"
-#include "inline/program_start.h"
+#include "inline/loader_calls.h"
 
 namespace clew::engine {
 
@@ -77,16 +77,15 @@ class Watch {
   void handle(const Stop& stop, WatchListener& listener);
   void handle_signal(const Stop& stop, WatchListener& listener);
   void handle_exec(pid_t process, WatchListener& listener);
-  void handle_trap(pid_t process, WatchListener& listener);
+  void handle_call(pid_t process, WatchListener& listener);
   void handle_end(pid_t thread, WatchListener& listener);
   void meet(pid_t thread, WatchListener& listener);
   void go_on(pid_t thread, int signal);
-  void let_go_of_beginning();
   void look_at_loaders(WatchListener& listener);
 
   pid_t pid_;
   std::unordered_map<pid_t, pid_t> process_of_;  // Of each thread that we have met.
-  std::map<pid_t, inline_::ProgramStart> beginning_;
+  std::map<pid_t, inline_::LoaderCalls> beginning_;
   Stops stops_;
 };
 
