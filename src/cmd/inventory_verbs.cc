@@ -41,7 +41,8 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
                  "module!function, or a tracepoint, with * ? [..]; all by default");
   app.add_option("-p,--pid", functions.pids, "functions of these processes")
       ->allow_extra_args(false)
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(whole_number(1));
   app.add_option("-n,--name", functions.name_patterns,
                  "functions of all processes with this name (pattern); may be given several times")
       ->allow_extra_args(false);
@@ -109,7 +110,8 @@ int explain_verb(int argument_count, const char* const* arguments) {
 int doctor_verb(int argument_count, const char* const* arguments) {
   CLI::App app{"Checks this machine, and a process, for what tracing needs.", "clew doctor"};
   doctor::Request request;
-  CLI::Option* const pid = app.add_option("-p,--pid", request.pid, "also this process");
+  CLI::Option* const pid =
+      app.add_option("-p,--pid", request.pid, "also this process")->check(whole_number(1));
   app.add_flag("--stop", request.may_stop, "stop it for a moment, to look at its threads")
       ->needs(pid);
   app.add_flag("--json", request.json, "one JSON object a line");
@@ -132,7 +134,7 @@ int detach_verb(int argument_count, const char* const* arguments) {
   CLI::App app{"Removes the probes that killed sessions left in a process.", "clew detach"};
   pid_t pid = 0;
   bool force = false;
-  app.add_option("pid", pid, "the process")->required();
+  app.add_option("pid", pid, "the process")->required()->check(whole_number(1));
   app.add_flag("--force", force, "also probes of sessions that live");
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
   return print_or_report(engine::remove_probes(pid, force));

@@ -264,17 +264,16 @@ int record_verb(int argument_count, const char* const* arguments) {
   const bool is_marked = !request.command.empty() && request.command.front() == "--";
   if (is_marked) request.command.erase(request.command.begin());
   if (request.command.empty()) {
-    fmt::print(stderr, "clew record: what to run is missing: clew record -- COMMAND ARGUMENT...\n");
-    return kExitUsage;
+    return wrong_usage(app, "what to run is missing: clew record -- COMMAND ARGUMENT...");
   }
   if (!is_marked && request.command.front().starts_with('-')) {
-    fmt::print(stderr, "clew record: no option '{}'\n", request.command.front());
-    return kExitUsage;
+    return unknown_option(app, request.command.front());
   }
   Console console(is_quiet);
   const auto status = engine::record(request, console);
-  if (!status) return report(status.error());
-  return end_as(*status);
+  if (status) return end_as(*status);
+  const int failed = report(status.error().error);
+  return status.error().status ? end_as(*status.error().status) : failed;
 }
 
 int show_verb(int argument_count, const char* const* arguments) {
@@ -285,9 +284,9 @@ int show_verb(int argument_count, const char* const* arguments) {
   CLI::App app("Shows what a recorded process ran before its end, or before it was asked.",
                "clew show");
   app.add_option("snap", path, "the file that clew record wrote")->required();
-  auto* const last =
-      app.add_option("--last", options.last, "so many lines of each thread; else 50");
-  app.add_option("--thread", options.thread, "this thread alone");
+  auto* const last = app.add_option("--last", options.last, "so many lines of each thread; else 50")
+                         ->check(whole_number(1));
+  app.add_option("--thread", options.thread, "this thread alone")->check(whole_number(1));
   app.add_option("--source", options.source_folders,
                  "a folder with the sources; may be given several times")
       ->allow_extra_args(false);

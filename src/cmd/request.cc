@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "cmd/parse_arguments.h"
+
 namespace clew::cmd {
 namespace {
 
@@ -93,7 +95,9 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
   const auto repeated = [&](const char* name, auto& values, const char* what) {
     return app.add_option(name, values, what)->allow_extra_args(false);
   };
-  repeated("-p,--pid", arguments.pids, "trace these processes")->delimiter(',');
+  repeated("-p,--pid", arguments.pids, "trace these processes")
+      ->delimiter(',')
+      ->check(whole_number(1));
   repeated("-n,--name", arguments.names,
            "trace all processes with this name (pattern); may be given several times");
   app.add_option("-c,--command", arguments.command, "start this command and trace it");
@@ -104,7 +108,7 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
                "mask the addresses of extensions, also where a comparison is faster");
   app.add_option("--fuel", arguments.fuel,
                  "instructions that a hit may spend in extensions, 100000 otherwise")
-      ->check(CLI::Range(extension::kFuelMin, extension::kFuelMax));
+      ->check(whole_number(extension::kFuelMin, extension::kFuelMax));
   app.add_flag("--allow-missing", arguments.allow_missing, "go on when a source matches nothing");
   app.add_flag("-y,--yes", arguments.yes,
                "trace more than 10000 sites, and where memory may run out");

@@ -13,7 +13,9 @@ namespace clew::cmd {
 int snap_verb(int argument_count, const char* const* arguments) {
   engine::SnapRequest request;
   CLI::App app("Writes what a process did that clew record records; it runs on.", "clew snap");
-  app.add_option("pid", request.process, "the process, or a child that it forked")->required();
+  app.add_option("pid", request.process, "the process, or a child that it forked")
+      ->required()
+      ->check(whole_number(1));
   app.add_option("-o,--output", request.directory, "the folder for the snap; else the current one");
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
   const auto path = engine::ask_snap(request);

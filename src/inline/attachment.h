@@ -380,6 +380,9 @@ struct LaunchOptions {
   // What differs from our environment, in order: NAME=VALUE, or NAME for one that goes.
   std::vector<std::string> environment = {};
   std::chrono::milliseconds timeout{30'000};  // Until the loader is done, on a busy machine too.
+  // Where the status of waitpid(2) goes when it ends before it begins. When it cannot be executed,
+  // that is what env(1) would end with: 127 if it, or what it is run by, is not there, else 126.
+  std::optional<int>* failed_with = nullptr;
 };
 
 // A started command, stopped. open(pid) works on it; resume() lets it run.

@@ -61,7 +61,8 @@ uint64_t find_function(pid_t pid, std::string_view name, bool in_libraries) {
 // A command that is being started, traced by us. Killed when it does not get to the end.
 class Starting {
  public:
-  Starting(pid_t pid, Clock::time_point deadline) : pid_(pid), deadline_(deadline) {}
+  Starting(pid_t pid, Clock::time_point deadline, std::optional<int>* failed_with = nullptr)
+      : pid_(pid), deadline_(deadline), failed_with_(failed_with) {}
   Starting(const Starting&) = delete;
   Starting& operator=(const Starting&) = delete;
   ~Starting() {
@@ -87,6 +88,7 @@ class Starting {
 
   pid_t pid_;
   Clock::time_point deadline_;
+  std::optional<int>* failed_with_;
 };
 
 // A step is over at one of the first looks.
@@ -99,6 +101,7 @@ Expected<int> Starting::wait_stop() {
     if (waited == pid_ && WIFSTOPPED(status)) return WSTOPSIG(status);
     if (waited == pid_) {
       pid_ = -1;
+      if (failed_with_ != nullptr) *failed_with_ = status;
       return fail(ErrorCode::NotFound, "the command ended before it began");
     }
     if (Clock::now() > deadline_) {
@@ -249,13 +252,21 @@ Expected<pid_t> fork_child(const LaunchOptions& options, const char* path, int e
   return pid;
 }
 
-// What the child told of its exec: nothing when that was done.
-Expected<void> read_exec_error(const FileDescriptor& reader, const std::string& command) {
+// What the child told of its exec: nothing when that was done. The status is as at
+// LaunchOptions::failed_with.
+Expected<void> read_exec_error(const FileDescriptor& reader, const std::string& command,
+                               std::optional<int>* failed_with = nullptr) {
   StartError error{};
   if (read(reader.get(), &error, sizeof error) != sizeof error) return {};
   if (error.forbidden) return no_permission("a command");
+  const bool is_missing = error.number == ENOENT;
+  if (failed_with != nullptr) *failed_with = W_EXITCODE(is_missing ? 127 : 126, 0);
+  const Expected<std::string> path = find_command(command);
+  const bool is_there = is_missing && path && is_command(*path);
   return fail(ErrorCode::NotFound,
-              fmt::format("cannot start '{}': {}", command, error_text(error.number)));
+              fmt::format("cannot start '{}': {}", command,
+                          is_there ? "the interpreter or loader that it names is not there"
+                                   : error_text(error.number)));
 }
 
 }  // namespace
@@ -304,8 +315,8 @@ Expected<Launched> Launched::start(const LaunchOptions& options) {
   ErrorPipe pipe = CLEW_TRY(make_error_pipe());
   const pid_t pid = CLEW_TRY(fork_child(options, nullptr, pipe.writer.get()));
   pipe.writer.reset();
-  Starting starting(pid, Clock::now() + options.timeout);
-  CLEW_TRY(read_exec_error(pipe.reader, options.command.front()));
+  Starting starting(pid, Clock::now() + options.timeout, options.failed_with);
+  CLEW_TRY(read_exec_error(pipe.reader, options.command.front(), options.failed_with));
   CLEW_TRY(starting.wait_for_trap());  // After execve.
   ptrace(PTRACE_SETOPTIONS, pid, nullptr, reinterpret_cast<void*>(PTRACE_O_EXITKILL));
   CLEW_TRY(starting.run_to(options.point));

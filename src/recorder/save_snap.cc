@@ -5,11 +5,13 @@
 #include <cerrno>
 #include <string_view>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "base/file_descriptor.h"
 
 namespace clew::recorder {
 
@@ -19,6 +21,23 @@ namespace {
 bool is_there(const std::string& path) {
   struct stat status {};
   return lstat(path.c_str(), &status) == 0;
+}
+
+// Makes a file, since rights alone do not say whether that can be done: root has all in /proc. It
+// has no name where the file system can do without. 0, or errno.
+int try_to_write(const std::string& folder) {
+  constexpr mode_t kOwnerOnly = 0600;
+  const FileDescriptor nameless(open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kOwnerOnly));
+  struct stat status {};
+  if (stat(folder.c_str(), &status) != 0) return errno;
+  if (status.st_nlink == 0) return ENOENT;  // It was removed, and we are still in it.
+  if (nameless.valid()) return 0;
+  const std::string path = fmt::format("{}/.clew-record-{}", folder, getpid());
+  constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+  const FileDescriptor named(open(path.c_str(), kNew, kOwnerOnly));
+  if (!named.valid()) return errno;
+  (void)unlink(path.c_str());
+  return 0;
 }
 
 std::string path_of(const std::string& folder, const Snap& snap, unsigned number) {
@@ -40,10 +59,12 @@ Expected<void> check_snap_folder(const std::string& folder) {
   if (is_there && !S_ISDIR(status.st_mode)) {
     return fail(ErrorCode::Refused, fmt::format("{} is no folder for snaps", folder));
   }
-  if (is_there && access(folder.c_str(), W_OK | X_OK) == 0) return {};
-  return fail(ErrorCode::Io,
-              fmt::format("no snap can be written into {}: {}",
-                          folder == "." ? "this folder" : folder, error_text(errno)));
+  const int error = is_there ? try_to_write(folder) : errno;
+  if (error == 0) return {};
+  return fail(
+      ErrorCode::Io,
+      fmt::format("no snap can be written into {}: {}", folder == "." ? "this folder" : folder,
+                  is_there && error == ENOENT ? "it takes no files" : error_text(error)));
 }
 
 Expected<std::string> save_snap(const std::string& folder, const Snap& snap) {

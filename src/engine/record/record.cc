@@ -86,7 +86,8 @@ class Recorder final : public WatchListener {
 
   Expected<int> run() {
     CLEW_TRY(recorder::check_snap_folder(request_.directory));
-    inline_::Launched launched = CLEW_TRY(inline_::Launched::start({.command = request_.command}));
+    inline_::Launched launched = CLEW_TRY(
+        inline_::Launched::start({.command = request_.command, .failed_with = &failed_with_}));
     command_ = launched.pid();
     allow_many_files();
     if (!CLEW_TRY(record({command_, false, request_.command}))) {
@@ -102,6 +103,9 @@ class Recorder final : public WatchListener {
     CLEW_TRY(launched.go_on());
     return watch.run(*this);
   }
+
+  // Of a command that did not begin.
+  [[nodiscard]] std::optional<int> failed_with() const { return failed_with_; }
 
   void appeared(pid_t process) override {
     const auto maps = target::read_memory_map(process);
@@ -228,6 +232,7 @@ class Recorder final : public WatchListener {
   std::optional<SnapRequests> requests_;
   ModuleFiles files_;
   LeftTold told_;
+  std::optional<int> failed_with_;
   pid_t command_ = 0;
   unsigned snaps_ = 0;  // Written, or tried.
   // By process. Shared with what it has forked.
@@ -236,8 +241,11 @@ class Recorder final : public WatchListener {
 
 }  // namespace
 
-Expected<int> record(const RecordRequest& request, Notices& notices) {
-  return Recorder(request, notices).run();
+tl::expected<int, NotRecorded> record(const RecordRequest& request, Notices& notices) {
+  Recorder recorder(request, notices);
+  Expected<int> status = recorder.run();
+  if (status) return *status;
+  return tl::unexpected(NotRecorded{std::move(status.error()), recorder.failed_with()});
 }
 
 }  // namespace clew::engine

@@ -3,6 +3,7 @@
 // that record their control flow, and what is recorded becomes a file when a signal kills one.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,16 @@ struct RecordRequest {
   std::string cache_directory;  // Of side files (recorder/sidecar.h); empty: none is used.
 };
 
+// Why nothing was recorded.
+struct NotRecorded {
+  Error error;
+  // When it is that the command did not begin: see LaunchOptions::failed_with.
+  std::optional<int> status;
+};
+
 // Until the command ends: its status of waitpid(2). Snaps are told as they are written. What has
-// not ended by then runs on, and nobody reads what it records. Errors: those of starting it, and
-// when nothing of it can be recorded.
-Expected<int> record(const RecordRequest& request, Notices& notices);
+// not ended by then runs on, and nobody reads what it records. Errors also when nothing of the
+// command can be recorded; then nothing of it has run.
+tl::expected<int, NotRecorded> record(const RecordRequest& request, Notices& notices);
 
 }  // namespace clew::engine
