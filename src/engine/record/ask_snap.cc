@@ -42,6 +42,38 @@ tl::unexpected<Error> not_recorded(pid_t process) {
               fmt::format("process {} is not recorded: start it with clew record", process));
 }
 
+std::vector<target::Process> recorded_by(pid_t recorder) {
+  auto all = target::list_processes();
+  if (!all) return {};
+  std::erase_if(*all, [recorder](const target::Process& process) {
+    const auto facts = target::read_facts(process.pid());
+    return !facts || facts->tracer_pid != recorder || !is_recorded(process.pid());
+  });
+  return std::move(*all);
+}
+
+// Of a process that nobody traces: it may be one that records others, or have been recorded.
+tl::unexpected<Error> why_not_recorded(pid_t process) {
+  constexpr size_t kNamedMax = 10;
+  const std::vector<target::Process> all = recorded_by(process);
+  if (all.empty() && !is_recorded(process)) return not_recorded(process);
+  if (all.empty()) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} was recorded, and its recorder is gone: nobody reads what "
+                            "it records any more",
+                            process));
+  }
+  std::string named;
+  for (size_t i = 0; i < all.size() && i < kNamedMax; ++i) {
+    named +=
+        fmt::format("{}{} ({})", i == 0 ? "" : ", ", all[i].pid(), target::program_name(all[i]));
+  }
+  if (all.size() > kNamedMax) named += fmt::format(" and {} others", all.size() - kNamedMax);
+  return fail(ErrorCode::Refused,
+              fmt::format("process {} is a recorder; it records {}: clew snap {}", process, named,
+                          all.front().pid()));
+}
+
 Expected<pid_t> recorder_of(pid_t process) {
   const auto facts = target::read_facts(process);
   if (!facts) {
@@ -49,11 +81,7 @@ Expected<pid_t> recorder_of(pid_t process) {
     return fail(ErrorCode::NotFound, fmt::format("there is no process {}", process));
   }
   if (facts->tracer_pid != 0) return facts->tracer_pid;
-  if (!is_recorded(process)) return not_recorded(process);
-  return fail(ErrorCode::Refused,
-              fmt::format("process {} was recorded, and its recorder is gone: nobody reads what it "
-                          "records any more",
-                          process));
+  return why_not_recorded(process);
 }
 
 // unix(7), /proc/net/unix: the path is the last word of a line, with an '@' for the zero in front.
