@@ -23,6 +23,7 @@
 #include "cmd/verbs.h"
 #include "engine/kernel/system_call_name.h"
 #include "engine/record/record.h"
+#include "recorder/short_name.h"
 #include "recorder/show.h"
 #include "recorder/snap.h"
 #include "recorder/walk.h"
@@ -63,8 +64,9 @@ struct TextLine {
 
 TextLine text_of_stop(const recorder::ShownThread& thread) {
   const recorder::ShownLine& stop = thread.stopped;
-  if (stop.module.empty()) return {fmt::format("=> {:<28} in no module", stop.function), {}};
-  return {fmt::format("=> {:<28} {}{}{}", place_text(stop), stop.function,
+  if (stop.module.empty())
+    return {fmt::format("=> {:<28} in no module", recorder::short_name(stop.function)), {}};
+  return {fmt::format("=> {:<28} {}{}{}", place_text(stop), recorder::short_name(stop.function),
                       thread.system_call ? ", in " + name_of_call(*thread.system_call) : "",
                       stop.marks == 0 ? " (not recorded)" : marks_text(stop.marks)),
           stop.text};
@@ -80,8 +82,8 @@ std::vector<TextLine> text_lines(const recorder::ShownThread& thread) {
     const bool is_last = i + 1 == thread.lines.size() && thread.is_recorded;
     const auto indent = static_cast<int>(std::min(line.depth - least, 30));
     text.push_back({fmt::format("{} {:<28} {:{}}{}{}{}", is_last ? "=>" : "  ", place_text(line),
-                                "", indent * 2, line.function, line.is_inlined ? " (inlined)" : "",
-                                marks_text(line.marks)),
+                                "", indent * 2, recorder::short_name(line.function),
+                                line.is_inlined ? " (inlined)" : "", marks_text(line.marks)),
                     line.text});
   }
   if (!thread.is_recorded) text.push_back(text_of_stop(thread));

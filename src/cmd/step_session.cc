@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/nearest.h"
 #include "cmd/shown_text.h"
+#include "recorder/short_name.h"
 
 namespace clew::cmd {
 
@@ -74,8 +75,8 @@ void StepSession::show() {
     fmt::print("nothing is recorded of thread {}\n", snap_.threads[thread_].thread);
     return show_stop();
   }
-  show_moment(view_->cursor->back());
-  show_source(view_->cursor->place().frames.front());
+  show_moment({view_->cursor->back(), view_->cursor->level()});
+  show_source(view_->cursor->frame());
   if (view_->cursor->back() == 0 && !view_->history.stop().is_recorded) show_stop();
 }
 
@@ -205,6 +206,9 @@ void StepSession::show_end(const recorder::Move& move) {
       return fmt::print("stopped: something may be missing in front of this moment\n");
     case recorder::MoveEnd::Oldest:
       return fmt::print("this is the oldest moment that is recorded\n");
+    case recorder::MoveEnd::Outermost:
+      return fmt::print("{} is the outermost function: this is where it begins\n",
+                        recorder::short_name(view_->cursor->frame().function));
     case recorder::MoveEnd::Newest:
       if (view_->history.stop().is_recorded) fmt::print("here the thread stopped\n");
   }
@@ -216,17 +220,20 @@ void StepSession::show_stop() {
   recorder::ShownLine line = recorder::shown_line(places_[stop.place]);
   line.address = stop.address;
   fmt::print("=>      {:<28} {}: the thread stopped there, {}\n",
-             line.module.empty() ? "in no module" : place_text(line), line.function,
+             line.module.empty() ? "in no module" : place_text(line),
+             recorder::short_name(line.function),
              stop.is_uncertain ? "what leads there is missing" : "not recorded");
 }
 
-void StepSession::show_moment(size_t back) {
+void StepSession::show_moment(const recorder::Visit& visit) {
+  const auto [back, level] = visit;
   const recorder::Moment moment = *view_->history.at(back);
-  recorder::ShownLine line = recorder::shown_line(places_[moment.place]);
+  recorder::ShownLine line = recorder::shown_line(places_[moment.place], level);
   line.address = moment.address;
   const bool is_stop = back == 0 && view_->history.stop().is_recorded;
   fmt::print("{}{:>7} {:<26} {}{}{}\n", is_stop ? "=>" : "  ", number_text(back), place_text(line),
-             line.function, line.is_inlined ? " (inlined)" : "", marks_text(moment.marks));
+             recorder::short_name(line.function), line.is_inlined ? " (inlined)" : "",
+             marks_text(moment.marks));
 }
 
 void StepSession::show_source(const recorder::Frame& frame) {
@@ -236,7 +243,7 @@ void StepSession::show_source(const recorder::Frame& frame) {
 
 Expected<recorder::Location> StepSession::location_of(std::string_view words) {
   if (words.empty()) return fail(ErrorCode::InvalidQuery, "where? FILE:LINE, LINE or FUNCTION");
-  const std::string& file = view_->cursor->place().frames.front().file;
+  const std::string& file = view_->cursor->frame().file;
   const auto location = recorder::parse_location(words, file);
   if (location) return *location;
   return fail(ErrorCode::InvalidQuery,
@@ -267,7 +274,7 @@ Expected<void> StepSession::set_breakpoint(std::string_view words) {
   CLEW_TRY(need_moments(view_->cursor.has_value()));
   std::string text(words);
   if (words.empty()) {
-    const recorder::Frame& frame = view_->cursor->place().frames.front();
+    const recorder::Frame& frame = view_->cursor->frame();
     text = frame.file.empty() ? frame.function : fmt::format("{}:{}", frame.file, frame.line);
   }
   const recorder::Location location = CLEW_TRY(location_of(text));
@@ -306,10 +313,12 @@ Expected<void> StepSession::hits(std::string_view words) {
   }
   if (locations.empty())
     return fail(ErrorCode::InvalidQuery, "hits of what? FILE:LINE, LINE or FUNCTION");
-  std::set<size_t, std::greater<>> found;
+  std::map<size_t, size_t, std::greater<>> found;  // Moments, and the innermost frame of each.
   for (const recorder::Location& one : locations) {
-    for (const size_t back : view_->cursor->visits(one))
-      found.insert(back);
+    for (const recorder::Visit& visit : view_->cursor->visits(one)) {
+      size_t& level = found.emplace(visit.back, visit.level).first->second;
+      level = std::min(level, visit.level);
+    }
   }
   if (found.empty() && !words.empty()) {
     return fail(ErrorCode::NotFound,
@@ -320,7 +329,7 @@ Expected<void> StepSession::hits(std::string_view words) {
              hidden == 0 ? "" : fmt::format(", the last {}:", kHitsShownMax));
   for (auto one = std::next(found.begin(), static_cast<ptrdiff_t>(hidden)); one != found.end();
        ++one)
-    show_moment(*one);
+    show_moment({one->first, one->second});
   return {};
 }
 
@@ -338,8 +347,9 @@ Expected<void> StepSession::stack(std::string_view words) {
     line.address = moment.address;
     if (std::exchange(was_certain, one.is_certain) != one.is_certain)
       fmt::print("callers unknown; what the records would be of:\n");
-    fmt::print("#{:<3}{} {}{} at {} ({})\n", number++, one.is_certain ? "" : "?", line.function,
-               line.is_inlined ? " (inlined)" : "", place_text(line), number_text(one.back));
+    fmt::print("#{:<3}{} {}{} at {} ({})\n", number++, one.is_certain ? "" : "?",
+               recorder::short_name(line.function), line.is_inlined ? " (inlined)" : "",
+               place_text(line), number_text(one.back));
   }
   if (stack.frames.size() == frames_max) return {};
   fmt::print("{}\n", stack.is_whole ? "called by code that is not recorded" : "callers unknown");
@@ -348,7 +358,7 @@ Expected<void> StepSession::stack(std::string_view words) {
 
 Expected<void> StepSession::list(std::string_view words) {
   CLEW_TRY(need_moments(view_->cursor.has_value()));
-  const recorder::Frame& frame = view_->cursor->place().frames.front();
+  const recorder::Frame& frame = view_->cursor->frame();
   const size_t lines = sources_.count(frame.file);
   if (lines == 0) {
     return fail(ErrorCode::NotFound, frame.file.empty()
@@ -397,7 +407,8 @@ void StepSession::show_threads() {
     line.address = stop.address;
     fmt::print("{} {:<4} thread {}{}  {}  {}\n", i == thread_ ? "*" : " ", i + 1, thread.thread,
                is_reason(snap_, thread) ? " (the signal's)" : "",
-               line.module.empty() ? "in no module" : place_text(line), line.function);
+               line.module.empty() ? "in no module" : place_text(line),
+               recorder::short_name(line.function));
   }
 }
 

@@ -65,7 +65,7 @@ class StepSession {
 
   Expected<recorder::Location> location_of(std::string_view words);
   [[nodiscard]] std::string nearest_recorded(const recorder::Location& location);
-  void show_moment(size_t back);
+  void show_moment(const recorder::Visit& visit);
   void show_source(const recorder::Frame& frame);
   void show_end(const recorder::Move& move);
   void show_stop();

@@ -12,7 +12,11 @@
 //     ended.
 //   - `finish` goes to the moment behind the frame; backwards to the call, in front of it.
 //   - A *visit* of a line or function is a run of an activation's moments there, with what is
-//     inlined there and the calls between them. `run` goes to the first moment of one.
+//     inlined there and the calls between them. `run` goes to the first moment of one. Where that
+//     is one of a function that was inlined there, the cursor stands in front of that call, as gdb
+//     does: the frames further in are not entered yet, and a step enters one of them.
+//   - `_start` is in front of all functions: who is called by it alone has no call that one could
+//     go back to.
 // A move ends at a moment in front of which something may be missing, in both directions: depths on
 // the two sides of it need not be those of one stack.
 #pragma once
@@ -44,14 +48,16 @@ struct Location {
 
 // FILE:LINE, LINE (of that file), or a function. Nothing: a line, and no file is known.
 std::optional<Location> parse_location(std::string_view text, std::string_view file);
-// A frame is there. A function is named in full, or without its scope or parameters.
+// A frame is there. A function is named in full, without its scope or parameters, or as it is
+// shown (short_name.h).
 bool is_at(const Frame& frame, const Location& location);
 
 enum class MoveEnd : uint8_t {
   Arrived,
-  Missing,  // Something may be missing in front of the moment.
-  Oldest,   // Nothing is in front of it.
-  Newest,   // Nothing is behind it.
+  Missing,    // Something may be missing in front of the moment.
+  Oldest,     // Nothing is in front of it.
+  Newest,     // Nothing is behind it.
+  Outermost,  // There is no call to go to: this is where the outermost function begins.
 };
 
 struct Move {
@@ -64,6 +70,14 @@ struct StackFrame {
   size_t back = 0;   // The moment: of the current one, or of the call.
   size_t level = 0;  // In its place's frames.
   bool is_certain = true;
+};
+
+// Where a visit begins.
+struct Visit {
+  size_t back = 0;
+  size_t level = 0;  // In its place's frames.
+
+  bool operator==(const Visit&) const = default;
 };
 
 struct Stack {
@@ -80,6 +94,9 @@ class Cursor {
   [[nodiscard]] size_t back() const { return back_; }
   [[nodiscard]] const Moment& now() const { return now_; }
   [[nodiscard]] const Place& place() const { return moments_.place(now_.place); }
+  // In the place's frames: those in front of it are not entered yet.
+  [[nodiscard]] size_t level() const { return level_; }
+  [[nodiscard]] const Frame& frame() const { return place().frames[level_]; }
 
   Move step(Direction way);
   Move next(Direction way);
@@ -97,26 +114,36 @@ class Cursor {
   // At most so many frames.
   Stack stack(size_t frames_max);
   // All visits, the oldest first.
-  std::vector<size_t> visits(const Location& location);
+  std::vector<Visit> visits(const Location& location);
 
  private:
   enum class Relation : uint8_t { Inner, Same, Outer };
+  // A moment, and the frame of it that something is compared with.
+  struct Standpoint {
+    Moment moment;
+    size_t level = 0;
+  };
 
-  [[nodiscard]] Relation relation(const Moment& seen, const Moment& from) const;
+  [[nodiscard]] Relation relation(const Moment& seen, const Standpoint& from) const;
   [[nodiscard]] bool is_same_line(const Moment& one, const Moment& other) const;
-  [[nodiscard]] bool is_there(const Moment& moment, const Location& location) const;
-  [[nodiscard]] bool begins_visit(size_t back, const Location& location);
+  [[nodiscard]] std::optional<size_t> level_there(const Moment& moment,
+                                                  const Location& location) const;
+  [[nodiscard]] std::optional<size_t> begins_visit(size_t back, const Location& location);
   [[nodiscard]] std::optional<size_t> before(size_t back, bool in_frame);
   [[nodiscard]] size_t first_of_statement(size_t back);
+  [[nodiscard]] bool is_outermost(size_t back, int32_t depth);
   template <typename Until>
   Move go_forward(Until until);
   template <typename Until>
   Move go_backward(Until until);
+  template <typename Until>
+  Move run_until(Direction way, Until until);
   bool move(Direction way, Move& move);
 
   Moments& moments_;
   size_t back_ = 0;
   Moment now_;
+  size_t level_ = 0;
 };
 
 }  // namespace clew::recorder

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -91,7 +92,11 @@ class Steps : public testing::Test {
     return now();
   }
   std::string stack(size_t from) {
-    const Stack stack = at(from).stack(100);
+    at(from);
+    return stack();
+  }
+  std::string stack() {
+    const Stack stack = cursor_->stack(100);
     std::string text;
     for (const StackFrame& one : stack.frames) {
       const Frame& frame = given_.place(given_.at(one.back)->place).frames[one.level];
@@ -100,9 +105,9 @@ class Steps : public testing::Test {
     return text + (stack.is_whole ? "whole" : "unknown");
   }
   std::vector<size_t> visits(const Location& location) {
-    std::vector<size_t> found = cursor_->visits(location);
-    for (size_t& one : found)
-      one = given_.size() - 1 - one;
+    std::vector<size_t> found;
+    for (const Visit& one : cursor_->visits(location))
+      found.push_back(given_.size() - 1 - one.back);
     return found;
   }
 
@@ -250,6 +255,75 @@ TEST_F(Steps, RunGoesFromVisitToVisitBothWays) {
   EXPECT_EQ(last_.end, MoveEnd::Oldest);
 }
 
+TEST_F(Steps, AVisitOfALineStandsInFrontOfWhatIsInlinedThere) {
+  history({"main.1!", "main.2 put.8", "main.2 put.9 up.30", "main.2 put.9", "main.2", "main.3"});
+  const std::vector<Location> line = {{"", "main.c", 2}};
+  EXPECT_EQ(moved(at(0).run(Direction::Forward, line)), 1U);
+  EXPECT_EQ(stack(), "main.2 unknown");
+  EXPECT_EQ(moved(cursor_->step(Direction::Forward)), 1U);
+  EXPECT_EQ(stack(), "put.8 main.2 unknown");
+  EXPECT_EQ(moved(cursor_->step(Direction::Backward)), 0U);
+  EXPECT_EQ(cursor_->visits(line.front()), (std::vector<Visit>{{4, 1}}));
+  EXPECT_EQ(moved(at(5).run(Direction::Backward, line)), 1U);
+  EXPECT_EQ(stack(), "main.2 unknown");
+  EXPECT_EQ(moved(cursor_->next(Direction::Forward)), 5U);
+  EXPECT_EQ(moved(at(0).advance(line.front())), 1U);
+  EXPECT_EQ(stack(), "main.2 unknown");
+  EXPECT_EQ(moved(cursor_->next(Direction::Backward)), 0U);
+  EXPECT_EQ(moved(at(0).run(Direction::Forward, line)), 1U);
+  EXPECT_EQ(moved(cursor_->finish(Direction::Forward)), 5U);
+  EXPECT_EQ(last_.end, MoveEnd::Newest);
+}
+
+TEST_F(Steps, AVisitOfALineInAnInlinedFunctionStandsThere) {
+  history({"main.1!", "main.2 put.9 up.30", "main.2 put.9", "main.3"});
+  const std::vector<Location> both = {{"", "main.c", 2}, {"", "put.c", 9}};
+  EXPECT_EQ(moved(at(0).run(Direction::Forward, std::span(both).subspan(1))), 1U);
+  EXPECT_EQ(stack(), "put.9 main.2 unknown");
+  EXPECT_EQ(moved(at(0).run(Direction::Forward, both)), 1U);
+  EXPECT_EQ(stack(), "put.9 main.2 unknown");
+}
+
+TEST_F(Steps, WhatMayHaveBeenEnteredLongBeforeIsNotStoodInFrontOf) {
+  history({"main.2 put.9", "main.3", "main.2 put.8?", "main.3"});
+  EXPECT_EQ(cursor_->visits({"", "main.c", 2}), (std::vector<Visit>{{3, 0}, {1, 0}}));
+}
+
+TEST_F(Steps, ReverseFinishOfTheOutermostFunctionEndsAtItsBeginning) {
+  history({"_start.1!", " main.5!", " main.6", "  f.7!", "  f.8", " main.6"});
+  EXPECT_EQ(reverse_finish(4), 2U);
+  EXPECT_EQ(last_.end, MoveEnd::Arrived);
+  EXPECT_EQ(reverse_finish(2), 1U);
+  EXPECT_EQ(last_.end, MoveEnd::Outermost);
+  EXPECT_EQ(reverse_finish(1), 1U);
+  EXPECT_EQ(last_.end, MoveEnd::Outermost);
+  EXPECT_EQ(reverse_finish(0), 0U);
+  EXPECT_EQ(last_.end, MoveEnd::Oldest);
+}
+
+TEST_F(Steps, ConstructorsAreNotCallersOfMain) {
+  history({"_start.1!", " begin.3!", " begin.4", " main.5!", " main.6"});
+  EXPECT_EQ(reverse_finish(4), 3U);
+  EXPECT_EQ(last_.end, MoveEnd::Outermost);
+  EXPECT_EQ(reverse_finish(2), 1U);
+  EXPECT_EQ(last_.end, MoveEnd::Outermost);
+}
+
+TEST_F(Steps, WhoseCallerIsMissingIsNotOutermost) {
+  history({"_start.1!", " begin.3?", " main.5!", " main.6"});
+  EXPECT_EQ(reverse_finish(3), 1U);
+  EXPECT_EQ(last_.end, MoveEnd::Arrived);
+}
+
+TEST_F(Steps, ReverseFinishOfWhatTheOutermostFunctionBeginsWithIsInFrontOfThat) {
+  history({"_start.1!", " main.5 put.8!", " main.5 put.9", " main.6"});
+  EXPECT_EQ(reverse_finish(2), 1U);
+  EXPECT_EQ(last_.end, MoveEnd::Arrived);
+  EXPECT_EQ(stack(), "main.5 _start.1 unknown");
+  EXPECT_EQ(reverse_finish(3), 1U);
+  EXPECT_EQ(last_.end, MoveEnd::Outermost);
+}
+
 TEST_F(Steps, AStackIsCertainUpToWhereSomethingMayBeMissing) {
   history({"main.1!", " f.5!", "  g.6!", "  g.7?", "   h.8!"});
   EXPECT_EQ(stack(2), "g.6 f.5 main.1 unknown");
@@ -274,6 +348,9 @@ TEST(Locations, AreLinesOrFunctions) {
   EXPECT_TRUE(is_at({.function = "shop::Cart::add(int)"}, {"add", "", 0}));
   EXPECT_TRUE(is_at({.function = "shop::Cart::add(int)"}, {"Cart::add", "", 0}));
   EXPECT_FALSE(is_at({.function = "shop::Cart::add(int)"}, {"dd", "", 0}));
+  const Frame templated{.function = "shop::Cart<" + std::string(60, 'x') + ">::add(int)"};
+  EXPECT_TRUE(is_at(templated, {"shop::Cart<...>::add", "", 0}));
+  EXPECT_FALSE(is_at(templated, {"Cart<...>::ad", "", 0}));
 }
 
 // Random runs, as walk() gives them back. Each block is a line of its function.
