@@ -177,7 +177,11 @@ Expected<StoppedTarget> StoppedTarget::of_held(pid_t pid) {
   }
   for (const pid_t tid : CLEW_TRY(target::list_threads(pid))) {
     if (is_worker(tid)) continue;
-    target.threads_.push_back(CLEW_TRY(target.read_thread(tid)));
+    auto thread = target.read_thread(tid);
+    // The first one may have ended, and one in vfork stops as soon as it wakes up.
+    const char state = thread ? 't' : thread_state(tid);
+    if (is_dead(state) || state == 'D') continue;
+    target.threads_.push_back(CLEW_TRY(std::move(thread)));
   }
   CLEW_TRY(target.open_memory());
   return target;

@@ -66,8 +66,9 @@ class StoppedTarget {
   // Errors: NotFound; Refused when we may not trace it; Io when not all threads stop in time (then
   // none is left stopped).
   static Expected<StoppedTarget> stop(pid_t pid, std::chrono::milliseconds timeout);
-  // A process that the caller traces, with PTRACE_O_TRACESYSGOOD, and whose threads all stand. They
-  // do so also after resume(): the caller lets them go, and hears of their ends. Errors: NotFound;
+  // A process that the caller traces, with PTRACE_O_TRACESYSGOOD, and whose threads all stand, or
+  // wait in vfork, and were asked to stop. They do so also after resume(): the caller lets them go,
+  // and hears of their ends. Errors: NotFound;
   // Refused when a filter would judge the calls that it makes for us; Io.
   static Expected<StoppedTarget> of_held(pid_t pid);
 

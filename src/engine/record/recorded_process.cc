@@ -168,7 +168,9 @@ std::optional<uint32_t> RecordedProcess::slot_at(uint64_t gs_base) const {
 // One that shares its parent's memory (vfork) goes on as its parent.
 void RecordedProcess::set_aside(pid_t child) const {
   const auto who = target::read_process(child);
-  if (!who || syscall(SYS_kcmp, child, who->parent_pid, KCMP_VM, 0, 0) <= 0) return;
+  if (!who) return;
+  const pid_t parent = target::memory_holder(who->parent_pid);
+  if (syscall(SYS_kcmp, child, parent, KCMP_VM, 0, 0) <= 0) return;
   user_regs_struct registers{};
   if (ptrace(PTRACE_GETREGS, child, nullptr, &registers) != 0 || !slot_at(registers.gs_base))
     return;

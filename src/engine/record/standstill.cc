@@ -84,7 +84,12 @@ void Standstill::stop(const std::vector<Thread*>& running) {
   }
   const auto deadline = std::chrono::steady_clock::now() + kStopTimeMax;
   for (Thread* const thread : running) {
-    if (thread->state == State::Asked) take(*thread, deadline);
+    if (thread->state != State::Asked) continue;
+    if (waits_for_vfork(process_, thread->thread)) {
+      thread->state = State::InVfork;
+    } else {
+      take(*thread, deadline);
+    }
   }
 }
 

@@ -49,6 +49,7 @@ class Standstill {
     Asked,      // To stop; it has not yet.
     Stopped,    // By us.
     InCall,     // Waits in a system call.
+    InVfork,    // Asked to stop, and wakes up for nothing else: waits_for_vfork().
     Unwilling,  // Does not stop in time; where it is was the kernel's last word.
   };
   struct Thread {

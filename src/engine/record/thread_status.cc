@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <sys/syscall.h>
 
 namespace clew::engine {
 
@@ -74,6 +75,15 @@ std::optional<Waiting> waiting(pid_t process, pid_t thread) {
   registers.rsp = take_number(text, 16);
   registers.rip = take_number(text, 16);
   return registers.rip == 0 ? std::nullopt : std::optional(found);
+}
+
+bool waits_for_vfork(pid_t process, pid_t thread) {
+  constexpr char kAsleep = 'D';  // Not for signals.
+  if (status_of(thread).state != kAsleep) return false;
+  const auto waits = waiting(process, thread);
+  if (!waits || !waits->is_in_call) return false;
+  const uint64_t call = waits->registers.orig_rax;
+  return call == SYS_vfork || call == SYS_clone || call == SYS_clone3;
 }
 
 std::vector<pid_t> threads_of(pid_t process) {

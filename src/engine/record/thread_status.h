@@ -34,6 +34,10 @@ struct Waiting {
 // Nothing for one that runs, or where the kernel does not say.
 std::optional<Waiting> waiting(pid_t process, pid_t thread);
 
+// It has made a child that runs on its memory, and the kernel wakes it for nothing but the child's
+// end or exec: if it was asked to stop, it does so then, before it runs anything of the program.
+bool waits_for_vfork(pid_t process, pid_t thread);
+
 std::vector<pid_t> threads_of(pid_t process);
 
 }  // namespace clew::engine

@@ -2,6 +2,7 @@
 // Threads that wait, each in a way of its own, until a line comes on standard input. The first
 // argument names what they do; see main.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -30,6 +31,7 @@ static _Atomic(int) handled;
 static _Atomic(int) is_over;
 static _Atomic(uint64_t) turns;
 static int event;
+static int ends[2];  // Of a pipe.
 
 static void say(const char* name) {
   printf("%s %ld\n", name, syscall(SYS_gettid));
@@ -128,9 +130,17 @@ static void on_signal(int number) {
   ++handled;
 }
 
+// While others wait. What was loaded is gone at the end.
+static int load(const char* library) {
+  for (int i = 0; i < 5; ++i) {
+    void* const loaded = dlopen(library, RTLD_NOW);
+    if (loaded == NULL || dlclose(loaded) != 0) return puts(dlerror());
+  }
+  return 0;
+}
+
 // One by one, each by what it waits for; nanosleep by a handler.
-static int calls(void) {
-  int ends[2];
+static int calls(const char* library) {
   pthread_t all[7];
   sigset_t blocked;
   signal(SIGUSR1, on_signal);
@@ -147,6 +157,7 @@ static int calls(void) {
   pthread_create(all + 5, NULL, reads, (void*)(intptr_t)ends[0]);
   pthread_create(all + 6, NULL, waits_for_signal, NULL);
   until_a_line_comes();
+  if (library != NULL && load(library) != 0) return 4;
   atomic_store(&word, 1);
   syscall(SYS_futex, &word, FUTEX_WAKE, 1, NULL, NULL, 0);
   pthread_join(all[1], NULL);
@@ -205,6 +216,27 @@ static int in_vfork(void) {
   return WEXITSTATUS(status);
 }
 
+static void* in_vfork_beside(void* argument) {
+  char byte;
+  const pid_t child = vfork();
+  if (child == 0) _exit(read(ends[0], &byte, 1) == 1 ? 9 : 4);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status) == 9 ? argument : NULL;
+}
+
+// Another thread cannot be stopped meanwhile.
+static int load_beside_vfork(const char* library) {
+  pthread_t thread;
+  void* returned = NULL;
+  if (pipe(ends) != 0) return 4;
+  pthread_create(&thread, NULL, in_vfork_beside, ends);
+  until_a_line_comes();
+  if (load(library) != 0 || write(ends[1], "x", 1) != 1) return 4;
+  pthread_join(thread, &returned);
+  return returned == ends ? 9 : 5;
+}
+
 // A callback's entry comes from outside: the child has a lobe of its own from there on.
 static int compare(const void* one, const void* other) {
   say("child");
@@ -227,9 +259,10 @@ static int in_child(void) {
 int main(int count, char** words) {
   const char* const way = count > 1 ? words[1] : "";
   if (strcmp(way, "deadlock") == 0) return deadlock();
-  if (strcmp(way, "calls") == 0) return calls();
+  if (strcmp(way, "calls") == 0) return calls(words[2]);
   if (strcmp(way, "many") == 0) return many(atoi(words[2]), atoi(words[3]));
   if (strcmp(way, "vfork") == 0) return in_vfork();
+  if (strcmp(way, "load_beside_vfork") == 0) return load_beside_vfork(words[2]);
   if (strcmp(way, "child") == 0) return in_child();
   return 2;
 }
