@@ -4,12 +4,15 @@
 
 #include <functional>
 #include <random>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "code/full_decode.h"
 #include "copy/victims_testing.h"
 
 namespace clew::copy {
@@ -137,17 +140,43 @@ class Changes {
 };
 
 // Those that nothing was said of.
-std::vector<std::string> passed(const Victim& victim, uint32_t seed, unsigned count) {
-  const ModuleCopy right = victim.write();
-  EXPECT_TRUE(victim.check(right));
+std::vector<std::string> passed(const Victim& victim, const Insertions& insertions, uint32_t seed,
+                                unsigned count) {
+  const auto is_right = [&](ModuleCopy copy) {
+    return check(victim.facts(), victim.proof().proved, insertions, std::move(copy)).has_value();
+  };
+  const auto right = write_copy(victim.facts(), victim.proof().proved, insertions, victim.behind());
+  EXPECT_TRUE(right && is_right(*right));
   Changes changes(seed);
   std::vector<std::string> found;
   for (unsigned i = 0; i < count; ++i) {
-    ModuleCopy copy = right;
+    ModuleCopy copy = *right;
     const std::string changed = changes.change(copy);
-    if (!changed.empty() && victim.check(std::move(copy))) found.push_back(changed);
+    if (!changed.empty() && is_right(std::move(copy))) found.push_back(changed);
   }
   return found;
+}
+std::vector<std::string> passed(const Victim& victim, uint32_t seed, unsigned count) {
+  return passed(victim, {}, seed, count);
+}
+
+// The branches of a function that leave it lead to another one.
+void shorten(const Victim& victim, std::string_view from, std::string_view to,
+             Insertions& insertions) {
+  const target::AddressRange range = victim.function(from).range();
+  const code::ModuleCode& code = victim.facts().code;
+  for (auto at = code.at(range.address); at && at->address < range.end(); at = code.at(at->end())) {
+    const bool is_direct = at->flow == code::Flow::Call || at->flow == code::Flow::Jump ||
+                           at->flow == code::Flow::Conditional;
+    if (!is_direct || range.contains(code::branch_target(code, *at))) continue;
+    insertions.shortcuts.emplace(at->address, victim.function(to).address);
+  }
+}
+
+uint64_t target_in(const ModuleCopy& copy, uint64_t original) {
+  const uint64_t address = CopyMap(copy).copy_of(original).value_or(0);
+  const auto decoded = code::decode_full(std::span(copy.bytes).subspan(address - copy.address));
+  return address + decoded->instruction.length + static_cast<uint64_t>(decoded->all[0].imm.value.s);
 }
 
 TEST(Check, RefusesEachChange) {
@@ -159,6 +188,30 @@ TEST(Check, RefusesEachChange) {
 
 TEST(Check, RefusesEachChangeOfAnInstalledProgram) {
   EXPECT_EQ(passed(Victim("/bin/gzip"), 1, 200), std::vector<std::string>());
+}
+
+// As those past the stub of a PLT: of calls, and of jumps at the ends of functions.
+TEST(Check, TakesAShortcutWhereItIsWantedAndNowhereElse) {
+  const Victim victim("layout");
+  Insertions shorter;
+  shorten(victim, "ends_in_call", "run_reads", shorter);
+  shorten(victim, "run_last", "run_reads", shorter);
+  ASSERT_EQ(shorter.shortcuts.size(), 3U);
+  const auto& proved = victim.proof().proved;
+  const auto copy = write_copy(victim.facts(), proved, shorter, victim.behind());
+  ASSERT_TRUE(copy);
+  EXPECT_TRUE(check(victim.facts(), proved, shorter, *copy));
+  for (const auto& [branch, target] : shorter.shortcuts) {
+    EXPECT_EQ(target_in(*copy, branch), copy->function_copy(target));
+    Insertions fewer = shorter;
+    fewer.shortcuts.erase(branch);
+    EXPECT_FALSE(check(victim.facts(), proved, fewer, *copy));
+    Insertions others = shorter;
+    others.shortcuts[branch] = victim.function("run_grows").address;
+    EXPECT_FALSE(check(victim.facts(), proved, others, *copy));
+  }
+  EXPECT_FALSE(check(victim.facts(), proved, shorter, victim.write()));
+  EXPECT_EQ(passed(victim, shorter, 1, 500), std::vector<std::string>());
 }
 
 // rel8 cannot be mended when the copy is moved.

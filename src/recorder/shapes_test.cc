@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -106,14 +108,24 @@ class Shapes : public testing::Test {
     return "?";
   }
 
-  // What is inserted in front of the instruction at an offset of a function.
-  [[nodiscard]] std::vector<uint8_t> inserted_at(const std::string& name, uint64_t at) {
+  // Calls with the parts, and the probes that they get.
+  template <typename Use>
+  void use_probes(Use use) {
     const auto names = target::read_linked_names(image_->path());
-    EXPECT_TRUE(names) << names.error().message;
+    ASSERT_TRUE(names) << names.error().message;
     const Copied copied(*facts_, proof_, Imports::of(*names));
     const RecordedParts parts = {*facts_, proof_, copied, tiling_};
-    return make_probes(parts, 1, 0x1230).insertions.before[address_of(name) + at];
+    use(parts, make_probes(parts, 1, kCursor));
   }
+  // What is inserted in front of the instruction at an offset of a function.
+  [[nodiscard]] std::vector<uint8_t> inserted_at(const std::string& name, uint64_t at) {
+    std::vector<uint8_t> inserted;
+    use_probes([&](const RecordedParts&, Probes probes) {
+      inserted = probes.insertions.before[address_of(name) + at];
+    });
+    return inserted;
+  }
+  static constexpr uint32_t kCursor = 0x1230;
 
   std::optional<target::ModuleImage> image_;
   std::unique_ptr<copy::Facts> facts_;
@@ -136,6 +148,63 @@ TEST_F(Shapes, SaveAnotherRegisterThanTheCursors) {
             (std::vector<uint8_t>{0x48, 0x8d, 0x64, 0x24, 0x80, 0x51, 0x40, 0x8b, 0x08, 0x40,
                                   0x8d, 0x89, 1,    0,    0,    0,    0x40, 0x89, 0x08, 0x59,
                                   0x48, 0x8d, 0xa4, 0x24, 0x80, 0,    0,    0}));
+}
+
+// Whoever comes to a block's last instruction is behind what is inserted there, as in front of a
+// call: the cursor is to be where that wants it all the same.
+TEST_F(Shapes, AreEnteredInFrontOfTheLastInstructionOfABlock) {
+  size_t moved = 0;
+  use_probes([&](const RecordedParts& parts, const Probes& probes) {
+    const EntryProbes entries(parts, probes, 1, kCursor);
+    for (size_t f = 0; f < proof_.proved.size(); ++f) {
+      const uint64_t start = facts_->code.functions()[proof_.proved[f].function].address;
+      const auto& blocks = proof_.proved[f].blocks;
+      const uint32_t first = *blocks.block_at(start);
+      size_t size = 0;
+      for (const CursorMove& move : probes.moves[f].end[first])
+        size += size_of_move(move);
+      const uint64_t last = blocks.blocks()[first].last;
+      if (size == 0) continue;
+      const std::vector<uint8_t>& there = probes.insertions.before.at(last);
+      const std::vector<uint8_t> entered = entries.bytes(start, last);
+      ASSERT_GE(there.size(), size);
+      ASSERT_GT(entered.size(), size) << name_of(static_cast<uint32_t>(f));
+      EXPECT_TRUE(std::equal(there.end() - static_cast<ptrdiff_t>(size), there.end(),
+                             entered.end() - static_cast<ptrdiff_t>(size)))
+          << name_of(static_cast<uint32_t>(f));
+      // In front of the others it is behind nothing.
+      if (last != start) {
+        EXPECT_EQ(entries.bytes(start, start).size() + size, entered.size());
+      }
+      ++moved;
+    }
+  });
+  EXPECT_GT(moved, 3U);
+}
+
+// mov r11, gs:[cursor] ; add r11w, 4 ; mov qword [r11], record ; mov gs:[cursor], r11
+TEST_F(Shapes, AreEnteredBehindTheirFirstInstructionWithTheSameRecord) {
+  use_probes([&](const RecordedParts& parts, const Probes& probes) {
+    const EntryProbes entries(parts, probes, 1, kCursor);
+    const uint64_t start = address_of("calls_out");
+    const uint32_t record = word("calls_out", 0);
+    std::vector<uint8_t> wanted = {0x65, 0x4c, 0x8b, 0x1c, 0x25, 0x30, 0x12, 0,   0,
+                                   0x66, 0x41, 0x83, 0xc3, 4,    0x49, 0xc7, 0x03};
+    for (unsigned shift = 0; shift < 32; shift += 8)
+      wanted.push_back(static_cast<uint8_t>(record >> shift));
+    wanted.insert(wanted.end(), {0x65, 0x4c, 0x89, 0x1c, 0x25, 0x30, 0x12, 0, 0});
+    EXPECT_EQ(entries.bytes(start, start + 1), wanted);
+    EXPECT_EQ(entries.bytes(start + 1, start + 1), std::vector<uint8_t>());
+    EXPECT_EQ(entries.bytes(start, start + 1000), std::vector<uint8_t>());
+  });
+}
+
+TEST_F(Shapes, CallWhatTheyExportPastThePltsStub) {
+  use_probes([&](const RecordedParts&, const Probes& probes) {
+    const std::unordered_map<uint64_t, uint64_t> wanted = {
+        {address_of("calls_exported") + 1, address_of("exported")}};
+    EXPECT_EQ(probes.insertions.shortcuts, wanted);
+  });
 }
 
 TEST_F(Shapes, HaveABitOnTheSideThatDoesNotComeBack) {
