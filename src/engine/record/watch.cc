@@ -110,6 +110,11 @@ void Watch::handle_signal(const Stop& stop, WatchListener& listener) {
   siginfo_t info{};
   if (ptrace(PTRACE_GETSIGINFO, stop.thread, nullptr, &info) != 0) info.si_signo = signal;
   if (kills(status, info)) {
+    if (beginning_.erase(status.process) != 0) {
+      listener.cannot_begin(
+          status.process,
+          {ErrorCode::Refused, "it was killed before its loader was seen to be done"});
+    }
     Standstill threads(stops_, status.process, stop.thread);
     listener.crashed({.process = status.process,
                       .thread = stop.thread,
