@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a program's exec to where nothing of it has run yet but the loader: the loader's own notice
 // to debuggers (_dl_debug_state with r_debug.r_state = RT_CONSISTENT), or the entry point of a
-// static program.
+// static program. For commands that we start, which are killed with us until they run: the
+// instruction that stops them would kill what others have started (loader_calls.h).
 //
 // The caller traces the process, with its one thread, and waits for it: begin(), then let it go on
 // by how(), and each time that it stands for a SIGTRAP, trapped(). So many can be on their way at
