@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -139,6 +140,16 @@ static int load(const char* library) {
   return 0;
 }
 
+// The word stays as it is: a thread that was stopped and begins its wait once more finds it so,
+// also where it gets the processor late.
+static void wake_and_join(pthread_t on_word) {
+  while (syscall(SYS_futex, &word, FUTEX_WAKE, 1, NULL, NULL, 0) == 0) {
+    if (pthread_tryjoin_np(on_word, NULL) == 0) return;
+    sched_yield();
+  }
+  pthread_join(on_word, NULL);
+}
+
 // One by one, each by what it waits for; nanosleep by a handler.
 static int calls(const char* library) {
   pthread_t all[7];
@@ -158,9 +169,7 @@ static int calls(const char* library) {
   pthread_create(all + 6, NULL, waits_for_signal, NULL);
   until_a_line_comes();
   if (library != NULL && load(library) != 0) return 4;
-  atomic_store(&word, 1);
-  syscall(SYS_futex, &word, FUTEX_WAKE, 1, NULL, NULL, 0);
-  pthread_join(all[1], NULL);
+  wake_and_join(all[1]);
   const uint64_t one = 1;
   if (write(event, &one, sizeof one) < 0 || write(ends[1], "x", 1) < 0) return 4;
   for (int i = 2; i <= 5; ++i)
