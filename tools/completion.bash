@@ -11,7 +11,7 @@ _clew_options() {
     run) echo "$request $output" ;;
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
       --fuel --format --json" ;;
-    record) echo "-o --output --each --no-cache --no-follow -q --quiet -v --verbose" ;;
+    record) echo "-p --pid -o --output --each --no-cache --no-follow -q --quiet -v --verbose" ;;
     snap) echo "-o --output -v --verbose" ;;
     show) echo "--last --thread --source --json -i --interactive -v --verbose" ;;
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \

@@ -29,7 +29,7 @@ struct Verb {
 constexpr std::array<Verb, 10> kVerbs = {{
     {"run", run_verb, "answer a query about running processes"},
     {"dtrace", dtrace_verb, "run D scripts, as DTrace does"},
-    {"record", record_verb, "run a command that records what it does, for its first crash"},
+    {"record", record_verb, "have a command or process record what it does, for its first crash"},
     {"snap", snap_verb, "take what a recorded process does now"},
     {"show", show_verb, "show what led to the crash, or to that moment"},
     {"list", list_verb, "show what can be traced"},

@@ -238,25 +238,42 @@ Expected<void> step_through(const std::string& path, const recorder::ShowOptions
   }
 }
 
+std::string what_is_wrong(const engine::RecordRequest& request, bool is_process) {
+  const std::vector<std::string>& command = request.command;
+  if (is_process && request.process <= 0) {
+    return fmt::format("{} is no process", request.process);
+  }
+  if (is_process && !command.empty()) {
+    return "a process and a command: clew record -p PID, or clew record -- COMMAND ARGUMENT...";
+  }
+  if (!is_process && command.empty()) {
+    return "what to run is missing: clew record -- COMMAND ARGUMENT..., or clew record -p PID";
+  }
+  return "";
+}
+
 }  // namespace
 
 int record_verb(int argument_count, const char* const* arguments) {
   engine::RecordRequest request;
   bool is_quiet = false;
   bool uses_no_cache = false;
-  CLI::App app("Runs a command that records its control flow, for the moment when it crashes.",
-               "clew record");
+  CLI::App app(
+      "Runs a command, or lets a process run on, that records its control flow, for the moment "
+      "when it crashes.",
+      "clew record");
+  auto* const process = app.add_option("-p,--pid", request.process, "record this process");
   app.add_option("-o,--output", request.directory, "the folder for snaps; else the current one");
   app.add_flag("--each", request.each_iteration,
                "also record each iteration of loops that decide nothing");
   bool leaves_children = false;
-  app.add_flag("--no-follow", leaves_children, "not what the command and its children execute");
+  app.add_flag("--no-follow", leaves_children, "not what it and its children execute");
   app.add_flag("--no-cache", uses_no_cache,
                "analyse each file anew, and keep nothing for the next time");
   app.add_flag("-q,--quiet", is_quiet, "only errors and what the command prints");
   // The words of a command are nobody's but its own: CLI11 would take "[a]" for a list.
   app.prefix_command();
-  app.footer("clew record [OPTION...] [--] COMMAND [ARGUMENT...]");
+  app.footer("clew record [OPTION...] [--] COMMAND [ARGUMENT...]\nclew record [OPTION...] -p PID");
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
   if (!uses_no_cache) {
     request.cache_directory = target::default_catalog_options().read.cache_directory;
@@ -265,15 +282,16 @@ int record_verb(int argument_count, const char* const* arguments) {
   request.command = app.remaining();
   const bool is_marked = !request.command.empty() && request.command.front() == "--";
   if (is_marked) request.command.erase(request.command.begin());
-  if (request.command.empty()) {
-    return wrong_usage(app, "what to run is missing: clew record -- COMMAND ARGUMENT...");
-  }
-  if (!is_marked && request.command.front().starts_with('-')) {
-    return unknown_option(app, request.command.front());
+  const bool is_option =
+      !is_marked && !request.command.empty() && request.command.front().starts_with('-');
+  if (is_option) return unknown_option(app, request.command.front());
+  const bool is_process = process->count() != 0;
+  if (const std::string wrong = what_is_wrong(request, is_process); !wrong.empty()) {
+    return wrong_usage(app, wrong);
   }
   Console console(is_quiet);
   const auto status = engine::record(request, console);
-  if (status) return end_as(*status);
+  if (status) return is_process ? kExitAnswered : end_as(*status);
   const int failed = report(status.error().error);
   return status.error().status ? end_as(*status.error().status) : failed;
 }

@@ -86,7 +86,7 @@ void judge_sessions(const ProcessView& view, Findings& findings) {
                                                     session.tracer)});
   }
   if (view.arena->residue && engine::is_recorded(view.pid)) {
-    findings.problem("residue", {.detail = "a recorder is gone; the process runs on its copies",
+    findings.problem("residue", {.detail = "a recorder is gone; copies of it stay in the process",
                                  .refused = "the process [recorded]",
                                  .remedy = "start it anew"});
   } else if (view.arena->residue) {

@@ -351,7 +351,7 @@ bool has_dead_session(const inline_::ArenaInfo& arena) {
 // What to do about what dead sessions left.
 std::string advice_on(const inline_::ArenaInfo& arena) {
   if (!arena.residue) return "";
-  if (is_recorded(arena.pid)) return "  runs on recorded copies until it ends";
+  if (is_recorded(arena.pid)) return "  has copies of a recorder until it ends";
   return fmt::format("  residue: clew detach {}", arena.pid);
 }
 
@@ -404,15 +404,27 @@ std::string others_in(pid_t pid, std::span<const inline_::TextChange> strangers)
   return line("uprobes or breakpoints of others", traps) + line("code that others changed", others);
 }
 
+// Calls come to the program's own functions again; there may be return addresses into copies.
+Expected<std::string> leave_recorded(pid_t pid, const inline_::ArenaInfo& before) {
+  if (!before.residue) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} is recorded by {}; stop that", pid, live_tracers(before)));
+  }
+  inline_::DetachReport report = CLEW_TRY(inline_::clean_up(pid, false));
+  report.residue = false;  // Which is what is told here.
+  CLEW_TRY(check_left(pid, report));
+  return fmt::format(
+      "process {}: is recorded no more; copies of its functions stay until it "
+      "ends, and do no harm\n",
+      pid);
+}
+
 }  // namespace
 
 Expected<std::string> remove_probes(pid_t pid, bool force) {
   const std::optional<inline_::ArenaInfo> before = inline_::look_at(pid);
   if (before && is_recorded(pid)) {
-    return fail(ErrorCode::Refused,
-                fmt::format("process {} was started by clew record, and runs on copies of its "
-                            "functions until it ends; they do no harm, and cannot be removed",
-                            pid));
+    return leave_recorded(pid, *before);
   }
   const std::string alive = before && !force && !before->residue ? live_tracers(*before) : "";
   if (!alive.empty() && !has_dead_session(*before)) {

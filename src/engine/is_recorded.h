@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that clew record has started: their functions run on copies, until they end.
+// Processes that clew record records or has recorded: copies of their functions are there until
+// they end.
 #pragma once
 
 #include <sys/types.h>

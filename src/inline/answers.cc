@@ -30,7 +30,6 @@ class AnsweringWriter {
   Expected<AnsweringCode> run() {
     const code::Placement placement = {.destination = places_.code, .load_bias = places_.load_bias};
     const code::Relocated patched = CLEW_TRY(code::relocate(window_, {}, placement, {}));
-    result_.patches = patched.patches;
     // What takes back a first instruction that stays in front of the jump, and that is done again.
     const uint32_t head = patched.boundaries.front().probe_offset;
     result_.bytes.assign(patched.bytes.begin(), patched.bytes.begin() + head);
@@ -39,8 +38,13 @@ class AnsweringWriter {
     lead(none, result_.bytes.size());
     lead(call, result_.bytes.size());
     const code::Placement plain = {.destination = here() - head, .load_bias = places_.load_bias};
-    const code::Relocated original = CLEW_TRY(code::relocate(window_, {}, plain, {}));
+    code::Relocated original = CLEW_TRY(code::relocate(window_, {}, plain, {}));
     result_.bytes.insert(result_.bytes.end(), original.bytes.begin() + head, original.bytes.end());
+    result_.window = {.window = window_,
+                      .load_bias = places_.load_bias,
+                      .patches = patched.patches,
+                      .copy = plain.destination,
+                      .boundaries = std::move(original.boundaries)};
     return std::move(result_);
   }
 
@@ -205,14 +209,16 @@ Expected<std::optional<Answers>> Answers::install(Attachment& attachment,
     const AnsweringCode answering = CLEW_TRY(make_answering_code(code::analyse(text), places));
     std::vector<uint8_t> bytes(kTableBytes);
     bytes.insert(bytes.end(), answering.bytes.begin(), answering.bytes.end());
-    CLEW_TRY(attachment.install_copies(room, bytes, answering.patches));
+    CLEW_TRY(attachment.write_copies(room, bytes));
+    CLEW_TRY(attachment.lead_to_copies({answering.window}, Attachment::Leads::ToAnswers));
     return std::optional(Answers(room));
   }
   return std::optional<Answers>();
 }
 
 // The table alone is written again: what is there already stays what it is, and nobody is yet in
-// the copies that the new one is about.
+// the copies that the new one is about. Who looks meanwhile finds all 0 behind the others, or the
+// new one.
 Expected<void> Answers::add(Attachment& attachment, const Answer& answer) {
   const bool is_there = std::any_of(table_.begin(), table_.end(), [&](const Answer& one) {
     return std::memcmp(&one, &answer, sizeof(one)) == 0;
@@ -224,7 +230,7 @@ Expected<void> Answers::add(Attachment& attachment, const Answer& answer) {
   std::vector<uint8_t> bytes(kTableBytes);
   std::memcpy(bytes.data(), table_.data(), table_.size() * sizeof(Answer));
   std::memcpy(bytes.data() + table_.size() * sizeof(Answer), &answer, sizeof(answer));
-  CLEW_TRY(attachment.install_copies(room_, bytes, {}));
+  CLEW_TRY(attachment.write_copies(room_, bytes));
   table_.push_back(answer);
   return {};
 }

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "code/led_window.h"
 #include "code/module_code.h"
-#include "code/relocate.h"
 #include "inline/attachment.h"
 #include "target/process.h"
 
@@ -37,7 +37,7 @@ inline constexpr size_t kAnswersMax = 255;
 
 struct AnsweringCode {
   std::vector<uint8_t> bytes;  // For their place.
-  std::vector<code::Patch> patches;
+  code::LedWindow window;
 };
 
 // Where it is asked (link time), and where the code and its table will be.
@@ -53,11 +53,10 @@ struct AnsweringPlaces {
 Expected<AnsweringCode> make_answering_code(const code::ModuleCode& code,
                                             const AnsweringPlaces& places);
 
-// Installed into a program that has not begun.
 class Answers {
  public:
   // Nothing when its C library does not have the function, or when an unwinder of the process asks
-  // elsewhere. Errors: as install_copies(), and of make_answering_code().
+  // elsewhere. Errors: as lead_to_copies(), and of make_answering_code().
   static Expected<std::optional<Answers>> install(Attachment& attachment,
                                                   std::span<const target::ProcessModule> modules);
 

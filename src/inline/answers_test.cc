@@ -45,7 +45,7 @@ class Finder {
         {address() + kFunction, 0, address() + kTable + 0x200, address() + kTable});
     EXPECT_TRUE(made) << made.error().message;
     std::memcpy(page_ + kTable + 0x200, made->bytes.data(), made->bytes.size());
-    for (const code::Patch& patch : made->patches)
+    for (const code::Patch& patch : made->window.patches)
       std::memcpy(reinterpret_cast<void*>(patch.address), patch.replacement.data(),
                   patch.size_bytes);
   }

@@ -187,9 +187,14 @@ Expected<std::optional<Arena>> get_arena(StoppedTarget& target, const OpenOption
   if (!seen) return std::optional<Arena>();
   if (seen->journal().copied_modules != 0) {
     return fail(ErrorCode::Refused,
-                fmt::format("process {} is recorded: its functions run on copies, where probes of "
-                            "others would not be seen [recorded]",
+                fmt::format("process {} is recorded, or was: its functions run on copies, where "
+                            "probes of others would not be seen [recorded]",
                             target.pid()));
+  }
+  if (options.is_alone && live_sessions(*seen) != 0) {
+    return fail(ErrorCode::Refused, fmt::format("another session traces process {}; end it first "
+                                                "(clew ps) [traced]",
+                                                target.pid()));
   }
   if (dead_sessions(*seen) != 0) CLEW_TRY(target.finish_calls_of_dead_tracers());
   SiteJournal journal(*seen);

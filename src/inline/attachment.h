@@ -32,6 +32,7 @@
 #include "abi/stub.h"
 #include "base/error.h"
 #include "base/file_descriptor.h"
+#include "code/led_window.h"
 #include "code/refusal.h"
 #include "code/relocate.h"
 #include "code/window.h"
@@ -53,6 +54,8 @@ struct OpenOptions {
   // The caller traces the process, with PTRACE_O_TRACESYSGOOD, and all its threads stand whenever
   // the attachment is asked for anything. The caller lets them go.
   bool is_held = false;
+  // Refused where another session is: its jumps would be passed by.
+  bool is_alone = false;
   std::chrono::milliseconds loader_timeout{200};  // How long it waits at most.
   // For a caller who holds it over more than one step, and may be gone before or after the
   // attachment. Null: the attachment has its own.
@@ -271,11 +274,15 @@ class Attachment {
   // Room for code near [low, high) of the target, whose first address is `residue` modulo 64.
   Expected<CopyRoom> take_copy_room(uint64_t low, uint64_t high, uint64_t size_bytes,
                                     uint64_t residue);
-  // Puts copies of functions there, and makes the originals' entries lead to them: for a command
-  // that has not begun. They stay as long as the process lives; sessions that come later are
-  // refused. Errors: Refused, with nothing changed, when an entry is not as the file has it.
-  Expected<void> install_copies(const CopyRoom& room, std::span<const uint8_t> bytes,
-                                std::span<const code::Patch> entries);
+  // Puts code there that nobody comes to yet. Errors: Limit.
+  Expected<void> write_copies(const CopyRoom& room, std::span<const uint8_t> bytes);
+  // Makes windows of originals lead to what was written. Copies stay as long as the process lives,
+  // as return addresses lead there: sessions that come later are refused. Errors: Refused, with
+  // nothing changed, when a window is not as the file has it, or another session has come.
+  enum class Leads : uint8_t { ToCopies, ToAnswers };  // Of unwinders, see inline/answers.h.
+  Expected<void> lead_to_copies(std::vector<code::LedWindow> windows, Leads leads);
+  // What a thread without a slot finds at gs:[displacement].
+  Expected<void> set_default_slot(uint32_t displacement, uint64_t value) const;
 
   // Adds 1 to each of these counters of 16 bits, which say that somebody listens to a static probe;
   // detach() takes it back. Addresses in the target.
@@ -291,6 +298,17 @@ class Attachment {
   void set_held();
   // Whether another process with these mappings has the arena: a forked child, say.
   [[nodiscard]] bool is_in(std::span<const target::Mapping> maps) const;
+  // Forked by it, with its memory, and still there.
+  [[nodiscard]] std::vector<pid_t> children() const;
+  // The text of the process, or of a child that has its memory, is the file's again. What jumps led
+  // to stays: threads run on in copies until they return from them.
+  struct Restoring {
+    pid_t process = 0;
+    bool is_held = false;        // As OpenOptions says, of this process.
+    bool keeps_answers = false;  // Exceptions may go through copies yet.
+  };
+  // Errors: those of a stop; nothing is changed then.
+  Expected<void> restore_entries(const Restoring& wanted);
   // In place of detach(), of who has installed copies: the process, and its children, run on with
   // what they have. Nothing of them is looked at.
   void leave_copies();
@@ -330,6 +348,8 @@ struct TrialStop {
 
 // Errors: those of open() that do not come from making an arena.
 Expected<TrialStop> try_stop(pid_t pid);
+// What can be said without a stop.
+Expected<void> check_can_open(pid_t pid);
 
 // --- processes that hold an arena ---------------------------------------------------------------
 

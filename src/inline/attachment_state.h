@@ -56,8 +56,11 @@ struct Attachment::State {
   std::map<uint32_t, AccessorEntries> accessor_entries;
   std::vector<uint8_t> d_code;  // A session of D: its runtime; a copy lies in each extent.
   std::map<uint64_t, std::vector<InstalledBody>> bodies;  // By address of their layer.
-  uint32_t loader_seen = 0;                               // The request that wait() reported last.
-  bool loader_late = false;                               // The loader went on without our answer.
+  // As lead_to_copies() has led them.
+  std::vector<code::LedWindow> led;
+  std::vector<code::LedWindow> answering;
+  uint32_t loader_seen = 0;  // The request that wait() reported last.
+  bool loader_late = false;  // The loader went on without our answer.
   MappingsWatch mappings;
   bool attached = true;
   mutable TargetState last_state = TargetState::Running;

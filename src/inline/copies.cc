@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of whole functions in a command that has not begun.
+// Copies of whole functions, and how they are come to.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "base/error_text.h"
+#include "base/log.h"
 #include "inline/arena_layout.h"
 #include "inline/attachment.h"
 #include "inline/attachment_state.h"
-#include "inline/text_image.h"
+#include "inline/forked_children.h"
+#include "inline/led_windows.h"
+#include "inline/removal.h"
 #include "runtime/blob.h"
 
 namespace clew::inline_ {
@@ -27,16 +34,12 @@ Expected<uint32_t> extent_with_room(Attachment::State& state, const CodeRange& r
   return extent;
 }
 
-Expected<void> check_entries(const TextImage& text, std::span<const code::Patch> entries,
-                             pid_t pid) {
-  for (const code::Patch& entry : entries) {
-    if (text.equals(entry.address, std::span(entry.original).first(entry.size_bytes))) continue;
-    return fail(ErrorCode::Refused,
-                fmt::format("somebody else has changed the text of process {} at {:#x} "
-                            "[foreign-patch]",
-                            pid, entry.address));
-  }
-  return {};
+// The jumps of a session that has come meanwhile would not be seen any more.
+Expected<void> check_alone(const Attachment::State& state) {
+  const uint32_t mine = 1U << state.geometry.session;
+  if ((live_sessions(state.arena) & ~mine) == 0) return {};
+  return fail(ErrorCode::Refused,
+              fmt::format("another session traces process {} [traced]", state.pid));
 }
 
 }  // namespace
@@ -61,33 +64,78 @@ Expected<CopyRoom> Attachment::take_copy_room(uint64_t low, uint64_t high, uint6
                   .has_base_instructions = shape.bases == abi::SegmentBases::Instructions};
 }
 
-Expected<void> Attachment::install_copies(const CopyRoom& room, std::span<const uint8_t> bytes,
-                                          std::span<const code::Patch> entries) {
+Expected<void> Attachment::write_copies(const CopyRoom& room, std::span<const uint8_t> bytes) {
   uint8_t* const view = state_->arena.code_at(room.address, bytes.size());
   if (view == nullptr || bytes.size() > room.size_bytes) {
     return fail(ErrorCode::Limit, "the copies have no room");
   }
   std::memcpy(view, bytes.data(), bytes.size());
-  std::vector<TextImage::Range> ranges;
-  for (const code::Patch& entry : entries)
-    ranges.push_back({entry.address, entry.size_bytes});
-  TextImage text(ranges);
-  ProcessLock::Hold hold = CLEW_TRY(state_->lock->hold());
+  return {};
+}
+
+Expected<void> Attachment::lead_to_copies(std::vector<code::LedWindow> windows, Leads leads) {
+  const ProcessLock::Hold hold = CLEW_TRY(state_->lock->hold());
+  StandingPlaces places;
+  places.resting = find_resting_frames(state_->pid, state_->gadgets.restorer);
   StoppedTarget target = CLEW_TRY(stop_target(state_->pid, state_->options));
-  text.load(target);
-  CLEW_TRY(check_entries(text, entries, state_->pid));
-  ++state_->arena.journal().copied_modules;
-  for (const code::Patch& entry : entries)
-    text.change(entry.address, std::span(entry.replacement).first(entry.size_bytes));
-  CLEW_TRY(text.flush(target));
+  if (!has_arena(state_->pid, state_->arena)) {
+    return fail(ErrorCode::NotFound,
+                fmt::format("process {} runs another program now", state_->pid));
+  }
+  CLEW_TRY(check_alone(*state_));
+  places.maps = CLEW_TRY(target::read_memory_map(state_->pid));
+  // From the first one on: nobody can say later that no thread is in them.
+  uint32_t& copied = state_->arena.journal().copied_modules;
+  if (leads == Leads::ToCopies) ++copied;
+  Expected<void> led = lead_windows(target, places, windows);
+  const bool is_unchanged = !led && led.error().code == ErrorCode::Refused;
+  if (leads == Leads::ToCopies && is_unchanged) --copied;
+  CLEW_TRY(led);
   target.resume();
   state_->note_stop(target);
   log_stop(target, "lead entries of functions to their copies");
+  auto& all = leads == Leads::ToCopies ? state_->led : state_->answering;
+  all.insert(all.end(), std::make_move_iterator(windows.begin()),
+             std::make_move_iterator(windows.end()));
   return {};
+}
+
+Expected<void> Attachment::set_default_slot(uint32_t displacement, uint64_t value) const {
+  const std::string path = fmt::format("/proc/{}/mem", target::memory_holder(state_->pid));
+  const FileDescriptor memory(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  const auto at = static_cast<off_t>(displacement);
+  if (memory.valid() && pwrite(memory.get(), &value, sizeof value, at) == sizeof value) return {};
+  return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
 }
 
 void Attachment::set_held() {
   state_->options.is_held = true;
+}
+
+std::vector<pid_t> Attachment::children() const {
+  return children_with(state_->arena, state_->pid);
+}
+
+Expected<void> Attachment::restore_entries(const Restoring& wanted) {
+  let_loaders_go(*state_);
+  ProcessLock lock(wanted.process);
+  const ProcessLock::Hold hold = CLEW_TRY(lock.hold_to_leave());
+  StandingPlaces places;
+  places.resting = find_resting_frames(wanted.process, state_->gadgets.restorer);
+  SiteJournal journal(state_->arena);
+  Removal removal(state_->arena, journal, {.leaving = 1U << state_->geometry.session});
+  std::vector<code::LedWindow> windows = state_->led;
+  if (!wanted.keeps_answers)
+    windows.insert(windows.end(), state_->answering.begin(), state_->answering.end());
+  StoppedTarget target =
+      CLEW_TRY(wanted.is_held ? StoppedTarget::of_held(wanted.process, StoppedTarget::Calls::None)
+                              : stop_target(wanted.process, state_->options.stop_timeout));
+  places.maps = CLEW_TRY(target::read_memory_map(wanted.process));
+  CLEW_TRY(restore_windows(target, places, windows));
+  CLEW_TRY(removal.take_out_of_text(target));
+  target.resume();
+  log_stop(target, "lead no more entries to copies");
+  return {};
 }
 
 void Attachment::leave_copies() {

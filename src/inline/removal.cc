@@ -4,6 +4,7 @@
 #include "inline/removal.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -45,6 +46,11 @@ std::span<const uint8_t> written(const abi::PatchRecord& patch) {
 bool has_jumps_left(const DetachReport& report) {
   return std::any_of(report.left.begin(), report.left.end(),
                      [](const TextChange& change) { return change.is_jump(); });
+}
+
+bool is_of_c_library(std::string_view path) {
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  return file.starts_with("libc.so") || file.starts_with("ld-linux");
 }
 
 // Has the change a byte of one of the intervals (ascending)?
@@ -171,7 +177,9 @@ Expected<void> Removal::look_again(const StoppedTarget& target) {
 
 Expected<DetachReport> Removal::run(StoppedTarget& target) {
   report_ = {};
-  if (arena_.journal().copied_modules != 0) {
+  if (has_copies()) {
+    CLEW_TRY(take_out_of_text(target));
+    CLEW_TRY(compare_text(target));
     report_.residue = true;
     report_.residue_reason = "its functions run on copies, to which return addresses lead";
     return report_;
@@ -205,6 +213,14 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
   }
   if (request_.everything) CLEW_TRY(Arena::unmap(target));
   return report_;
+}
+
+Expected<void> Removal::take_out_of_text(StoppedTarget& target) {
+  resting_ = find_resting_frames(target.pid(), restorer_);
+  maps_ = CLEW_TRY(target::read_memory_map(target.pid()));
+  CLEW_TRY(restore_text(target));
+  (void)CLEW_TRY(move_out(target));
+  return target.write_registers();
 }
 
 std::vector<TextImage::Range> Removal::text_ranges() const {
@@ -298,7 +314,9 @@ Expected<void> Removal::compare_text(StoppedTarget& target) {
   const std::vector<AddressInterval> left = patches_of(true);
   std::vector<TextChange> jumps;
   for (TextChange& change : text.find(leads_to_ours)) {
-    if (meets(staying, change)) continue;
+    // Exceptions may go through copies, of which the C library is asked (inline/answers.h).
+    const bool answers = has_copies() && is_of_c_library(change.path);
+    if (meets(staying, change) || answers) continue;
     if (change.is_jump()) {
       jumps.push_back(std::move(change));
     } else if (change.kind == ChangeKind::Other && meets(left, change)) {

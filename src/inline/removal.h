@@ -48,6 +48,10 @@ class Removal {
   // sites.
   Expected<DetachReport> run(StoppedTarget& target);
 
+  // With all threads stopped: text alone, while the code that jumps led to stays where it is, and
+  // threads are in it.
+  Expected<void> take_out_of_text(StoppedTarget& target);
+
   // After a run that left residue: is a thread inside that will leave? Nobody comes in any more.
   [[nodiscard]] bool waits_for_a_thread() const { return thread_is_inside_; }
 
@@ -79,6 +83,7 @@ class Removal {
   Expected<void> leave_both_ways(StoppedTarget& target, const TextImage& text);
   void restore_site(TextImage& text, const Change& change);
   Expected<void> compare_text(StoppedTarget& target);
+  [[nodiscard]] bool has_copies() const { return arena_.journal().copied_modules != 0; }
   [[nodiscard]] std::vector<AddressInterval> patches_of(bool leaving) const;
   [[nodiscard]] bool is_ours(const TextImage& text, const Change& change, uint32_t patch) const;
   Expected<std::optional<std::vector<size_t>>> move_out(StoppedTarget& target);

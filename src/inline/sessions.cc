@@ -41,6 +41,10 @@ std::vector<int> numbers_in(const std::string& folder) {
 
 }  // namespace
 
+Expected<void> check_can_open(pid_t pid) {
+  return check_process(pid);
+}
+
 Expected<TrialStop> try_stop(pid_t pid) {
   CLEW_TRY(check_process(pid));
   CLEW_TRY(check_tracer(pid, std::chrono::milliseconds(0)));

@@ -57,23 +57,6 @@ char thread_state(pid_t tid) {
   return name_end == std::string::npos || name_end + 2 >= text.size() ? 'X' : text[name_end + 2];
 }
 
-// Flags of the thread (field 9 of proc(5)'s stat) say so of those of io_uring.
-bool is_worker(pid_t tid) {
-  constexpr uint64_t kIoWorker = 0x10;   // PF_IO_WORKER of linux/sched.h.
-  constexpr unsigned kFieldsBefore = 6;  // Behind the name: state … tpgid.
-  std::ifstream stat(fmt::format("/proc/{0}/task/{0}/stat", tid));
-  std::string text;
-  std::getline(stat, text, '\0');  // A thread that ends meanwhile is an error of the stream.
-  const size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return false;
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string field;
-  for (unsigned i = 0; i < kFieldsBefore; ++i)
-    fields >> field;
-  uint64_t flags = 0;
-  return static_cast<bool>(fields >> flags) && (flags & kIoWorker) != 0;
-}
-
 bool is_dead(char state) {
   return state == 'Z' || state == 'X';
 }
@@ -133,6 +116,23 @@ void deliver_signals(std::span<const pid_t> running, std::chrono::microseconds t
 
 }  // namespace
 
+// Flags of the thread (field 9 of proc(5)'s stat) say so of those of io_uring.
+bool is_worker(pid_t tid) {
+  constexpr uint64_t kIoWorker = 0x10;   // PF_IO_WORKER of linux/sched.h.
+  constexpr unsigned kFieldsBefore = 6;  // Behind the name: state … tpgid.
+  std::ifstream stat(fmt::format("/proc/{0}/task/{0}/stat", tid));
+  std::string text;
+  std::getline(stat, text, '\0');  // A thread that ends meanwhile is an error of the stream.
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return false;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string field;
+  for (unsigned i = 0; i < kFieldsBefore; ++i)
+    fields >> field;
+  uint64_t flags = 0;
+  return static_cast<bool>(fields >> flags) && (flags & kIoWorker) != 0;
+}
+
 // The dead have no memory, and would all share that.
 bool shares_memory(pid_t pid, pid_t other) {
   constexpr int kMemory = 1;  // KCMP_VM of linux/kcmp.h.
@@ -166,12 +166,12 @@ Expected<StoppedTarget> StoppedTarget::stop(pid_t pid, std::chrono::milliseconds
   return target;
 }
 
-Expected<StoppedTarget> StoppedTarget::of_held(pid_t pid) {
+Expected<StoppedTarget> StoppedTarget::of_held(pid_t pid, Calls calls) {
   StoppedTarget target(pid);
   target.is_held_ = true;
   target.stopped_at_ = Clock::now();
   const target::ProcessFacts facts = CLEW_TRY(target::read_facts(pid));
-  if (facts.seccomp != target::ProcessFacts::Seccomp::Off) {
+  if (calls == Calls::Made && facts.seccomp != target::ProcessFacts::Seccomp::Off) {
     return fail(ErrorCode::Refused,
                 fmt::format("process {} filters its system calls [seccomp]", pid));
   }

@@ -58,6 +58,9 @@ struct Gadgets {
 // Needs no stop. Refused when there is no system call instruction.
 Expected<Gadgets> find_gadgets(pid_t pid);
 
+// One of the kernel's threads in a process, as of io_uring.
+bool is_worker(pid_t tid);
+
 // Do two live processes run on one memory, as after vfork?
 bool shares_memory(pid_t pid, pid_t other);
 
@@ -70,7 +73,8 @@ class StoppedTarget {
   // wait in vfork, and were asked to stop. They do so also after resume(): the caller lets them go,
   // and hears of their ends. Errors: NotFound;
   // Refused when a filter would judge the calls that it makes for us; Io.
-  static Expected<StoppedTarget> of_held(pid_t pid);
+  enum class Calls : uint8_t { Made, None };
+  static Expected<StoppedTarget> of_held(pid_t pid, Calls calls = Calls::Made);
 
   StoppedTarget(StoppedTarget&& other) noexcept;
   StoppedTarget& operator=(StoppedTarget&&) = delete;

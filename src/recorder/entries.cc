@@ -108,7 +108,8 @@ class EntryWriter {
     const code::Window& window = entry.window;
     const code::Placement placement = {.destination = here(), .load_bias = load_bias_};
     const code::Relocated patched = CLEW_TRY(code::relocate(window, {}, placement, {}));
-    result_.patches.insert(result_.patches.end(), patched.patches.begin(), patched.patches.end());
+    result_.windows.push_back(
+        {.window = window, .load_bias = load_bias_, .patches = patched.patches});
     const bool is_both = window.window_class == code::WindowClass::BothWays;
     const size_t behind = is_both ? put_open({0x0f, 0x82}) : 0;  // jc behind
     // What the relocated window begins with: what takes back a first instruction that has been done
@@ -158,7 +159,12 @@ class EntryWriter {
     const bool is_both = window.window_class == code::WindowClass::BothWays;
     if (is_both && !has_done_first) put({0xf8});  // clc
     const code::Placement behind = {.destination = here(), .load_bias = load_bias_};
-    std::vector<uint8_t> bytes = CLEW_TRY(code::relocate(window, {}, behind, {})).bytes;
+    code::Relocated copied = CLEW_TRY(code::relocate(window, {}, behind, {}));
+    std::vector<uint8_t>& bytes = copied.bytes;
+    if (!has_done_first) {
+      result_.windows.back().copy = behind.destination;
+      result_.windows.back().boundaries = std::move(copied.boundaries);
+    }
     if (is_both) {
       const uint32_t way = plain.boundaries[1].copy_offset - (code::kBehindField + 4);
       std::memcpy(bytes.data() + code::kBehindField, &way, sizeof(way));

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "code/relocate.h"
+#include "code/led_window.h"
 #include "copy/facts.h"
 #include "copy/module_copy.h"
 
@@ -66,8 +66,8 @@ Expected<EntryPlan> plan_entries(const copy::Facts& facts, const copy::ModuleCop
                                  const EntryProbe& probe);
 
 struct Entries {
-  std::vector<uint8_t> bytes;        // For their place.
-  std::vector<code::Patch> patches;  // Of the originals; load time.
+  std::vector<uint8_t> bytes;            // For their place.
+  std::vector<code::LedWindow> windows;  // Of the originals.
 };
 
 struct EntryPlacement {

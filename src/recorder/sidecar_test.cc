@@ -92,7 +92,7 @@ struct Written {
   std::vector<uint8_t> copy;
   std::vector<uint8_t> unwind;
   std::vector<uint8_t> entries;
-  std::vector<code::Patch> patches;
+  std::vector<code::LedWindow> windows;
   Digest digest{};
 };
 
@@ -106,8 +106,18 @@ Written install(Installable& module, uint32_t first_id) {
   auto entries = module.write_entries(places(), {kBias, address, address + (1U << 24)});
   EXPECT_TRUE(entries) << entries.error().message;
   result.entries = entries->bytes;
-  result.patches = entries->patches;
+  result.windows = entries->windows;
   return result;
+}
+
+void expect_equal(const code::LedWindow& one, const code::LedWindow& other) {
+  EXPECT_EQ(one.copy, other.copy);
+  ASSERT_EQ(one.patches.size(), other.patches.size());
+  for (size_t i = 0; i < one.patches.size(); ++i) {
+    EXPECT_EQ(one.patches[i].address, other.patches[i].address);
+    EXPECT_EQ(one.patches[i].original, other.patches[i].original);
+    EXPECT_EQ(one.patches[i].replacement, other.patches[i].replacement);
+  }
 }
 
 class SidecarOf : public testing::TestWithParam<const char*> {
@@ -131,12 +141,9 @@ TEST_P(SidecarOf, AFileIsWhatWasMade) {
   EXPECT_EQ(warm.unwind, cold.unwind);
   EXPECT_EQ(warm.entries, cold.entries);
   EXPECT_EQ(warm.digest, cold.digest);
-  ASSERT_EQ(warm.patches.size(), cold.patches.size());
-  for (size_t i = 0; i < warm.patches.size(); ++i) {
-    EXPECT_EQ(warm.patches[i].address, cold.patches[i].address);
-    EXPECT_EQ(warm.patches[i].original, cold.patches[i].original);
-    EXPECT_EQ(warm.patches[i].replacement, cold.patches[i].replacement);
-  }
+  ASSERT_EQ(warm.windows.size(), cold.windows.size());
+  for (size_t i = 0; i < warm.windows.size(); ++i)
+    expect_equal(warm.windows[i], cold.windows[i]);
 }
 
 // As one is that was written for that place at once.

@@ -132,7 +132,7 @@ std::string copy_module(Target& target, const target::ProcessModule& module,
   expect(checked.move_to(module.load_bias, shift), module.path);
   expect(unwind.move_to(module.load_bias, shift), module.path);
   const auto plan = expect(recorder::plan_entries(*facts, checked.copy(), {}), module.path);
-  const auto entries = expect(
+  auto entries = expect(
       recorder::write_entries(plan, {}, {module.load_bias, room.address, room.address + in_front}),
       module.path);
   std::vector<uint8_t> bytes = checked.copy().bytes;
@@ -147,7 +147,10 @@ std::string copy_module(Target& target, const target::ProcessModule& module,
                                     .header = unwind.address + unwind.header};
     expect(target.answers->add(target.attachment, answer), module.path);
   }
-  expect(target.attachment.install_copies(room, bytes, entries.patches), module.path);
+  expect(target.attachment.write_copies(room, bytes), module.path);
+  expect(target.attachment.lead_to_copies(std::move(entries.windows),
+                                          inline_::Attachment::Leads::ToCopies),
+         module.path);
   return fmt::format("{} functions={} entries={} bytes={} of={} at={:#x} unwind={}\n", module.path,
                      checked.copy().functions.size(),
                      checked.copy().functions.size() - plan.unreachable.size(), proof.proved_bytes,

@@ -7,15 +7,14 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "engine/record/leaving.h"
 #include "engine/record/module_files.h"
 #include "engine/record/recorded_process.h"
 #include "engine/record/snap_requests.h"
@@ -66,15 +65,6 @@ Expected<void> check_privileges(pid_t pid) {
   return fail(ErrorCode::Refused, "it runs with rights that its caller does not have [setuid]");
 }
 
-// Its first one may have ended.
-bool has_living_thread(pid_t process) {
-  const std::vector<pid_t> threads = threads_of(process);
-  return std::any_of(threads.begin(), threads.end(), [](pid_t thread) {
-    const ThreadStatus status = status_of(thread);
-    return status.tracer == getpid() && !status.has_ended();
-  });
-}
-
 class Recorder final : public WatchListener {
  public:
   Recorder(const RecordRequest& request, Notices& notices)
@@ -107,6 +97,36 @@ class Recorder final : public WatchListener {
   // Of a command that did not begin.
   [[nodiscard]] std::optional<int> failed_with() const { return failed_with_; }
 
+  Expected<int> run_in_process() {
+    const pid_t pid = request_.process;
+    CLEW_TRY(recorder::check_snap_folder(request_.directory));
+    CLEW_TRY(check_recordable(pid));
+    const target::Process who = CLEW_TRY(target::read_process(pid));
+    Stops stops = CLEW_TRY(Stops::open(Stops::EndedBy::KillAndTerminal));
+    allow_many_files();
+    command_ = pid;
+    const bool is_recorded =
+        CLEW_TRY(record({.pid = pid, .command = who.arguments, .is_running = true, .is_over = [&] {
+                           return stops.look_ended_by() != 0;
+                         }}));
+    if (!is_recorded && stops.ended_by() == 0) {
+      return fail(ErrorCode::Refused,
+                  fmt::format("no function of process {} can be recorded", pid));
+    }
+    if (!is_recorded || stops.ended_by() != 0) return leave_untraced(pid);
+    auto watch = Watch::seize_running(pid, std::move(stops));
+    if (!watch) {
+      (void)leave_untraced(pid);
+      return tl::unexpected(std::move(watch.error()));
+    }
+    hear_requests();
+    recorded_.at(pid)->set_held();
+    notices_.armed(fmt::format("recording process {}", pid));
+    CLEW_TRY(watch->run(*this));
+    CLEW_TRY(Leaving(recorded_, watch->stops()).run());
+    return 0;
+  }
+
   void appeared(pid_t process) override {
     const auto maps = target::read_memory_map(process);
     if (!maps) return;
@@ -123,7 +143,7 @@ class Recorder final : public WatchListener {
     const bool was_recorded = recorded_.contains(process);
     ended(process, process);
     if (process == command_ && was_recorded && !request_.follows)
-      notices_.warning("the command runs another program now, which is not recorded");
+      notices_.warning("it runs another program now, which is not recorded");
     return request_.follows;
   }
 
@@ -186,7 +206,7 @@ class Recorder final : public WatchListener {
     if (!request) return;
     const ThreadStatus status = status_of(request->process);
     const auto recorded = recorded_.find(status.process);
-    if (recorded == recorded_.end() || !has_living_thread(status.process)) {
+    if (recorded == recorded_.end() || !is_watched(status.process)) {
       return SnapRequests::refuse(*request, SnapAnswer::NotWatched);
     }
     const recorder::Snap snap = recorded->second->snap_of(status.process, stops);
@@ -194,6 +214,12 @@ class Recorder final : public WatchListener {
   }
 
  private:
+  Expected<int> leave_untraced(pid_t pid) {
+    const auto recorded = recorded_.find(pid);
+    if (recorded != recorded_.end()) CLEW_TRY(recorded->second->leave(pid, nullptr));
+    return 0;
+  }
+
   void tell_left(const RecordedProcess& process) {
     for (const LeftModule& left : process.left())
       told_.tell(left.path, left.reason);
@@ -235,15 +261,14 @@ class Recorder final : public WatchListener {
   std::optional<int> failed_with_;
   pid_t command_ = 0;
   unsigned snaps_ = 0;  // Written, or tried.
-  // By process. Shared with what it has forked.
-  std::unordered_map<pid_t, std::shared_ptr<RecordedProcess>> recorded_;
+  RecordedProcesses recorded_;
 };
 
 }  // namespace
 
 tl::expected<int, NotRecorded> record(const RecordRequest& request, Notices& notices) {
   Recorder recorder(request, notices);
-  Expected<int> status = recorder.run();
+  Expected<int> status = request.process != 0 ? recorder.run_in_process() : recorder.run();
   if (status) return *status;
   return tl::unexpected(NotRecorded{std::move(status.error()), recorder.failed_with()});
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// clew record: a command, and what it and its children execute, run on copies of their functions
-// that record their control flow, and what is recorded becomes a file when a signal kills one.
+// clew record: a command or a process that runs, and what it and its children execute, run on
+// copies of their functions that record their control flow, and what is recorded becomes a file
+// when a signal kills one.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "engine/run.h"
@@ -13,7 +16,8 @@
 namespace clew::engine {
 
 struct RecordRequest {
-  std::vector<std::string> command;
+  std::vector<std::string> command;  // Without `process`.
+  pid_t process = 0;
   std::string directory = ".";  // Where snaps go.
   bool each_iteration = false;  // Also of loops without a decision.
   bool follows = true;          // Also what the command and its children execute.
@@ -28,8 +32,11 @@ struct NotRecorded {
 };
 
 // Until the command ends: its status of waitpid(2). Snaps are told as they are written. What has
-// not ended by then runs on, and nobody reads what it records. Errors also when nothing of the
-// command can be recorded; then nothing of it has run.
+// not ended by then runs on, and nobody reads what it records. Errors: those of starting it, and
+// when nothing of it can be recorded.
+//
+// Of a process: 0, when it has ended, or when a signal has asked us to (SIGINT, SIGTERM, SIGHUP);
+// then all calls come to its own functions again. Errors also: when that cannot be had.
 tl::expected<int, NotRecorded> record(const RecordRequest& request, Notices& notices);
 
 }  // namespace clew::engine

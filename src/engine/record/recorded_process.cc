@@ -72,6 +72,7 @@ Expected<std::unique_ptr<RecordedProcess>> RecordedProcess::open(Begun begun, Mo
   const std::vector<Planned> planned = CLEW_TRY(process->plan(begun.pid));
   if (!planned.empty()) CLEW_TRY(process->attach(begun));
   for (const Planned& one : planned) {
+    if (begun.is_over && begun.is_over()) break;
     notices.progress(fmt::format("preparing {}", file_of(one.module.path)));
     Expected<void> recorded = process->record_module(one);
     if (recorded) continue;
@@ -79,7 +80,8 @@ Expected<std::unique_ptr<RecordedProcess>> RecordedProcess::open(Begun begun, Mo
     if (is_last_straw) return tl::unexpected(std::move(recorded.error()));
     process->left_.push_back({one.module.path, std::move(recorded.error())});
   }
-  if (process->opens_libraries_) process->follow_loader();
+  const bool is_followed = begun.is_running || process->installed_.empty();
+  if (process->opens_libraries_ && !is_followed) process->follow_loader();
   notices.progress("");
   if (process->installed_.empty()) process.reset();
   return process;
@@ -117,22 +119,31 @@ Expected<void> RecordedProcess::attach(const Begun& begun) {
   options.region.size_log2 = kRegionSizeLog2;
   options.fork_policy = abi::ForkPolicy::Follow;
   options.is_held = begun.is_held;
+  options.is_alone = begun.is_running;
   options.loader_timeout = kLoaderTimeout;
   attachment_.emplace(CLEW_TRY(inline_::Attachment::open(begun.pid, options)));
+  is_held_ = begun.is_held;
   lobes_.emplace(CLEW_TRY(LobeFile::create(attachment_->arena().slot_count)));
   const inline_::SharedPart part = {.descriptor = lobes_->descriptor(),
                                     .size_bytes = lobes_->size_bytes(),
                                     .is_writable = true,
                                     .is_inherited = true};
   lobes_->place(CLEW_TRY(attachment_->share(std::span(&part, 1))).front());
+  // Threads that have come meanwhile get slots by that, and cursors before the first entry.
+  if (begun.is_running && opens_libraries_) follow_loader();
   give_cursors();
-  reserve_nobodys_slot();
+  CLEW_TRY(reserve_nobodys_slot());
   answers_ = CLEW_TRY(inline_::Answers::install(*attachment_, modules_));
   return {};
 }
 
 RecordedProcess::~RecordedProcess() {
-  if (attachment_ && !installed_.empty()) attachment_->leave_copies();
+  if (!attachment_) return;
+  if (installed_.empty()) {
+    (void)attachment_->restore_entries({.process = pid(), .is_held = is_held_});
+  } else {
+    attachment_->leave_copies();
+  }
 }
 
 // Threads claim their slots, and get cursors then; but for those that have slots from the
@@ -147,15 +158,19 @@ void RecordedProcess::give_cursors() const {
   }
 }
 
-// The last one, with a lobe that nobody reads. No thread takes a slot that is being freed.
-void RecordedProcess::reserve_nobodys_slot() const {
+// The last one, with a lobe that nobody reads. No thread takes a slot that is being freed. A thread
+// that has none, and gets into a copy by a coroutine of another one, writes there as well.
+Expected<void> RecordedProcess::reserve_nobodys_slot() const {
   const inline_::ArenaView arena = attachment_->arena();
   const uint32_t slot = arena.slot_count - 1;
   auto* const control =
       reinterpret_cast<abi::SlotControl*>(arena.slots + slot * arena.slot_stride_bytes);
   __atomic_store_n(&control->tid, abi::kTidReserved, __ATOMIC_RELEASE);
   control->index = slot;
-  set_cursor(slot, lobes_->lobe_of(slot) + abi::kLobeBytes - abi::kRecordBytes);
+  const uint64_t cursor = lobes_->lobe_of(slot) + abi::kLobeBytes - abi::kRecordBytes;
+  set_cursor(slot, cursor);
+  return attachment_->set_default_slot(attachment_->geometry().window_address + kCursorOffset,
+                                       cursor);
 }
 
 std::optional<uint32_t> RecordedProcess::slot_at(uint64_t gs_base) const {
@@ -228,7 +243,7 @@ Expected<void> RecordedProcess::record_module(const Planned& planned) {
                                     .path = module.path};
   log_step(attachment_->pid(), "{}: {} of {} functions record ({} heads, {} bits)", module.path,
            counts.functions, counts.functions + counts.refused, counts.heads, counts.bits);
-  installed_.push_back({std::move(shared), std::move(described), room});
+  installed_.push_back({std::move(shared), std::move(described), room, planned});
   return {};
 }
 
@@ -261,7 +276,7 @@ Expected<void> RecordedProcess::install(const target::ProcessModule& module, Sha
   const recorder::Installable& installable = shared.module();
   const Places behind = places_behind(installable);
   CLEW_TRY(shared.move_to(module.load_bias, room.address));
-  const recorder::Entries entries = CLEW_TRY(installable.write_entries(
+  recorder::Entries entries = CLEW_TRY(installable.write_entries(
       places_of(room), {module.load_bias, room.address, room.address + behind.entries}));
   CLEW_TRY(answer(module, installable));
   std::vector<uint8_t> bytes = shared.copy().bytes;
@@ -270,7 +285,9 @@ Expected<void> RecordedProcess::install(const target::ProcessModule& module, Sha
   bytes.insert(bytes.end(), unwind.begin(), unwind.end());
   bytes.resize(behind.entries);
   bytes.insert(bytes.end(), entries.bytes.begin(), entries.bytes.end());
-  return attachment_->install_copies(room, bytes, entries.patches);
+  CLEW_TRY(attachment_->write_copies(room, bytes));
+  return attachment_->lead_to_copies(std::move(entries.windows),
+                                     inline_::Attachment::Leads::ToCopies);
 }
 
 Expected<void> RecordedProcess::answer(const target::ProcessModule& module,
@@ -285,7 +302,6 @@ Expected<void> RecordedProcess::answer(const target::ProcessModule& module,
 
 // Where it cannot be followed, later libraries are not recorded.
 void RecordedProcess::follow_loader() {
-  if (installed_.empty()) return;
   const Expected<void> followed = attachment_->follow_modules();
   follows_loader_ = followed.has_value();
   if (!followed) log_step(attachment_->pid(), "{}", followed.error().message);
@@ -337,6 +353,22 @@ void RecordedProcess::load_module(const target::ProcessModule& module, bool is_l
 bool RecordedProcess::is_known(const target::ProcessModule& module) const {
   return std::any_of(modules_.begin(), modules_.end(),
                      [&](const target::ProcessModule& one) { return is_same(one, module); });
+}
+
+// What throws goes through the copies that are on the stacks.
+Expected<void> RecordedProcess::leave(pid_t process, Stops* stops) {
+  const bool keeps_answers =
+      std::any_of(installed_.begin(), installed_.end(), [](const Installed& one) {
+        return ModuleFiles::unwinds(one.planned.module, *one.planned.file).value_or(true);
+      });
+  std::optional<Standstill> threads;
+  if (stops != nullptr) threads.emplace(*stops, process, 0, Standstill::Calls::Stopped);
+  if (threads && !threads->is_complete()) {
+    return fail(ErrorCode::Io,
+                fmt::format("not all threads of process {} can be stopped", process));
+  }
+  return attachment_->restore_entries(
+      {.process = process, .is_held = stops != nullptr, .keeps_answers = keeps_answers});
 }
 
 recorder::HeadPlaces RecordedProcess::places_of(const inline_::CopyRoom& room) const {

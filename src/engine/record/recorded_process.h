@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process that runs a program on copies of its functions, with what it forks: its attachment, its
-// lobes, and what was installed in it. It is opened where nothing of the program has run, and stays
-// recorded until it ends or executes another one.
+// lobes, and what was installed in it. It is opened where nothing of the program has run, or while
+// it runs, and stays recorded until it ends, executes another one, or is left.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,6 +43,9 @@ struct Begun {
   pid_t pid = 0;
   bool is_held = false;  // See inline_::OpenOptions.
   std::vector<std::string> command;
+  bool is_running = false;  // Parts of it may be recorded before others.
+  // No more of its modules, please. May be empty.
+  std::function<bool()> is_over = {};
 };
 
 class RecordedProcess {
@@ -58,7 +62,7 @@ class RecordedProcess {
                                                          Notices& notices);
   RecordedProcess(const RecordedProcess&) = delete;
   RecordedProcess& operator=(const RecordedProcess&) = delete;
-  // The process runs on, into memory that nobody reads.
+  // The process runs on, into memory that nobody reads; without copies nothing of us is in it.
   ~RecordedProcess();
 
   [[nodiscard]] const std::vector<LeftModule>& left() const { return left_; }
@@ -82,26 +86,36 @@ class RecordedProcess {
   // Nobody has stopped it: its threads stand while they are copied, and for nothing else.
   [[nodiscard]] recorder::Snap snap_of(pid_t process, Stops& stops);
   // From now on the caller traces it.
-  void set_held() { attachment_->set_held(); }
+  void set_held() {
+    attachment_->set_held();
+    is_held_ = true;
+  }
   [[nodiscard]] pid_t pid() const { return attachment_->pid(); }
+  // Children that it has forked, and that are there, whether we have met them or not.
+  [[nodiscard]] std::vector<pid_t> children() const { return attachment_->children(); }
+  // Calls come to the originals again, in this process or in one that it forked. Copies stay, and
+  // are run until the last return from them. Without `stops`: nobody traces it. Errors: Io, when
+  // not all threads stand; nothing is changed then. NotFound when it has ended.
+  Expected<void> leave(pid_t process, Stops* stops);
 
  private:
+  // A module that is going to be recorded.
+  struct Planned {
+    target::ProcessModule module;
+    std::shared_ptr<const ModuleFile> file;
+  };
   struct Installed {
     // Shared by all processes that have it; its copy may have been moved for another one.
     std::shared_ptr<SharedModule> module;
     recorder::SnapModule described;
     inline_::CopyRoom room;
+    Planned planned;
     bool is_gone = false;  // Unloaded. Its records and copies are still there.
 
     // An address of this process's copy, in what is shared.
     [[nodiscard]] uint64_t in_shared(uint64_t pc) const {
       return pc - described.copy_address + module->copy().address;
     }
-  };
-  // A module that is going to be recorded.
-  struct Planned {
-    target::ProcessModule module;
-    std::shared_ptr<const ModuleFile> file;
   };
 
   Expected<std::vector<Planned>> plan(pid_t pid);
@@ -122,7 +136,7 @@ class RecordedProcess {
                         const recorder::Installable& installable);
   [[nodiscard]] recorder::HeadPlaces places_of(const inline_::CopyRoom& room) const;
   void give_cursors() const;
-  void reserve_nobodys_slot() const;
+  Expected<void> reserve_nobodys_slot() const;
   [[nodiscard]] std::optional<uint32_t> slot_at(uint64_t gs_base) const;
   [[nodiscard]] uint8_t* cursor_place(uint32_t slot) const;
   void set_cursor(uint32_t slot, uint64_t cursor) const;
@@ -147,6 +161,7 @@ class RecordedProcess {
   std::optional<inline_::Answers> answers_;  // Nothing when the C library has no such function.
   CallSites call_sites_;
   std::vector<Installed> installed_;
+  bool is_held_ = false;
   bool opens_libraries_ = false;
   bool follows_loader_ = false;
   uint32_t seen_requests_ = 0;

@@ -32,12 +32,13 @@ pid_t wait_without_waiting(pid_t thread, int& status) {
 }  // namespace
 
 // An ignored SIGCHLD, which we may have been started with, would never become readable.
-Expected<Stops> Stops::open() {
+Expected<Stops> Stops::open(EndedBy ended_by) {
   (void)std::signal(SIGCHLD, SIG_DFL);
   sigset_t signals;
   (void)sigemptyset(&signals);
   for (const int signal : {SIGCHLD, SIGTERM, SIGHUP})
     (void)sigaddset(&signals, signal);
+  if (ended_by == EndedBy::KillAndTerminal) (void)sigaddset(&signals, SIGINT);
   if (const int error = pthread_sigmask(SIG_BLOCK, &signals, nullptr); error != 0) {
     return fail(ErrorCode::Io, fmt::format("pthread_sigmask: {}", error_text(error)));
   }
@@ -51,11 +52,15 @@ Expected<Stops> Stops::open() {
 Stops::Woken Stops::wait(int door, std::chrono::milliseconds limit) {
   std::array<pollfd, 2> all = {{{signals_.get(), POLLIN, 0}, {door, POLLIN, 0}}};
   if (poll(all.data(), all.size(), static_cast<int>(limit.count())) <= 0) return Woken::ByTime;
+  read_signals();
+  return all[1].revents != 0 || ended_by_ != 0 ? Woken::ByDoor : Woken::ByChild;
+}
+
+void Stops::read_signals() {
   signalfd_siginfo signal{};
   while (read(signals_.get(), &signal, sizeof(signal)) == sizeof(signal)) {
     if (signal.ssi_signo != SIGCHLD) ended_by_ = static_cast<int>(signal.ssi_signo);
   }
-  return all[1].revents != 0 || ended_by_ != 0 ? Woken::ByDoor : Woken::ByChild;
 }
 
 // Who handled the last one may have taken a SIGCHLD (inline/brief_wait.h), so threads are asked

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -24,8 +25,11 @@ class Stops {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
+  // Which signals ask us to end. Those of a terminal are a started command's.
+  enum class EndedBy : uint8_t { Kill, KillAndTerminal };
+
   // Errors: Io.
-  static Expected<Stops> open();
+  static Expected<Stops> open(EndedBy ended_by = EndedBy::Kill);
 
   static constexpr std::chrono::milliseconds kNoLimit{-1};
 
@@ -38,13 +42,19 @@ class Stops {
   // Came too early, and is to be told later; the thread stands meanwhile.
   void hold(const Stop& stop) { held_.push_back(stop); }
   [[nodiscard]] bool holds(pid_t thread) const;
-  // The signal by which somebody ends us (SIGTERM, SIGHUP); 0: none.
+  // The signal by which somebody ends us (SIGTERM, SIGHUP; SIGINT); 0: none.
   [[nodiscard]] int ended_by() const { return ended_by_; }
+  // The same, after a look: for who does not wait for stops.
+  [[nodiscard]] int look_ended_by() {
+    read_signals();
+    return ended_by_;
+  }
 
  private:
   explicit Stops(FileDescriptor signals) : signals_(std::move(signals)) {}
   enum class Woken : uint8_t { ByChild, ByDoor, ByTime };
   Woken wait(int door, std::chrono::milliseconds limit);
+  void read_signals();
 
   FileDescriptor signals_;
   std::vector<Stop> held_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/record/watch.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -11,9 +12,11 @@
 #include <fmt/format.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/error_text.h"
 #include "engine/record/thread_status.h"
+#include "inline/stopped_target.h"
 
 namespace clew::engine {
 
@@ -45,6 +48,18 @@ bool kills(const ThreadStatus& status, const siginfo_t& info) {
   return is_forced || (status.ignored & bit) == 0;
 }
 
+bool seize_thread(pid_t thread) {
+  constexpr auto kOptions =
+      static_cast<intptr_t>(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+                            PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD);
+  return ptrace(PTRACE_SEIZE, thread, nullptr, reinterpret_cast<void*>(kOptions)) == 0;
+}
+
+tl::unexpected<Error> cannot_watch(pid_t pid, int error) {
+  return fail(ErrorCode::Refused,
+              fmt::format("cannot watch process {}: {}", pid, error_text(error)));
+}
+
 void let_go(__ptrace_request how, pid_t thread, int signal) {
   (void)ptrace(how, thread, nullptr, reinterpret_cast<void*>(static_cast<intptr_t>(signal)));
 }
@@ -53,14 +68,30 @@ void let_go(__ptrace_request how, pid_t thread, int signal) {
 
 Expected<Watch> Watch::seize(pid_t pid) {
   Stops stops = CLEW_TRY(Stops::open());
-  constexpr auto kOptions =
-      static_cast<intptr_t>(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
-                            PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD);
-  if (ptrace(PTRACE_SEIZE, pid, nullptr, reinterpret_cast<void*>(kOptions)) != 0) {
-    return fail(ErrorCode::Refused,
-                fmt::format("cannot watch process {}: {}", pid, error_text(errno)));
-  }
+  if (!seize_thread(pid)) return cannot_watch(pid, errno);
   return Watch(pid, std::move(stops));
+}
+
+// One that a thread of ours makes comes to us by itself, and cannot be seized.
+Expected<Watch> Watch::seize_running(pid_t pid, Stops stops) {
+  Watch watch(pid, std::move(stops));
+  watch.process_of_.clear();
+  watch.is_child_ = false;
+  for (bool finds_more = true; finds_more;) {
+    finds_more = false;
+    for (const pid_t thread : threads_of(pid)) {
+      if (watch.process_of_.contains(thread) || inline_::is_worker(thread)) continue;
+      const bool is_seized = seize_thread(thread);
+      const int error = errno;
+      const ThreadStatus status = status_of(thread);
+      if (status.process != pid || status.has_ended()) continue;
+      if (!is_seized && status.tracer != getpid()) return cannot_watch(pid, error);
+      watch.process_of_.emplace(thread, pid);
+      finds_more = true;
+    }
+  }
+  if (!watch.process_of_.empty()) return watch;
+  return fail(ErrorCode::NotFound, fmt::format("process {} has exited", pid));
 }
 
 // What it waits for is done by the time that it goes on.
@@ -76,18 +107,20 @@ Expected<int> Watch::run(WatchListener& listener) {
   while (true) {
     const auto limit = listener.may_load() ? kLookEvery : Stops::kNoLimit;
     const std::optional<Stop> stop = CLEW_TRY(stops_.next(listener.door(), limit));
-    if (stops_.ended_by() != 0) return stops_.ended_by();  // As a status of waitpid(2).
     if (!stop) {
+      // Not before a stop that was told is handled: nobody would be told again.
+      if (stops_.look_ended_by() != 0) return stops_.ended_by();  // As a status of waitpid(2).
       listener.knocked(stops_);
       look_at_loaders(listener);
       continue;
     }
     if (WIFSTOPPED(stop->status)) {
       handle(*stop, listener);
+      if (is_left_) return 0;
       continue;
     }
     handle_end(stop->thread, listener);
-    if (stop->thread == pid_) return stop->status;
+    if (stop->thread == pid_ || is_gone()) return stop->status;
   }
 }
 
@@ -146,6 +179,7 @@ void Watch::handle_exec(pid_t process, WatchListener& listener) {
   beginning_.erase(process);
   if (!listener.executes(process)) {
     process_of_.erase(process);
+    is_left_ = process == pid_ && !is_child_;
     return let_go(PTRACE_DETACH, process, 0);
   }
   inline_::LoaderCalls calls(process);
@@ -179,6 +213,12 @@ void Watch::handle_end(pid_t thread, WatchListener& listener) {
   process_of_.erase(known);
   beginning_.erase(thread);
   listener.ended(process, thread);
+}
+
+// Of a first thread that had ended before we came, nobody tells us more.
+bool Watch::is_gone() const {
+  return !is_child_ && std::none_of(process_of_.begin(), process_of_.end(),
+                                    [this](const auto& one) { return one.second == pid_; });
 }
 
 void Watch::go_on(pid_t thread, int signal) {

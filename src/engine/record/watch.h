@@ -67,10 +67,14 @@ class Watch {
  public:
   // The process, with one thread, stands still. Errors: Refused when it may not be traced.
   static Expected<Watch> seize(pid_t pid);
+  // It runs, with all threads that it has and makes meanwhile. Errors also: NotFound when it is
+  // gone.
+  static Expected<Watch> seize_running(pid_t pid, Stops stops);
 
   // Until the process has ended: its status of waitpid(2), or that of a signal by which somebody
   // ends us. Others run on, untraced as soon as we end.
   Expected<int> run(WatchListener& listener);
+  [[nodiscard]] Stops& stops() { return stops_; }
 
  private:
   Watch(pid_t pid, Stops stops) : pid_(pid), process_of_({{pid, pid}}), stops_(std::move(stops)) {}
@@ -81,11 +85,14 @@ class Watch {
   void handle_end(pid_t thread, WatchListener& listener);
   void meet(pid_t thread, WatchListener& listener);
   void go_on(pid_t thread, int signal);
+  [[nodiscard]] bool is_gone() const;
   void look_at_loaders(WatchListener& listener);
 
   pid_t pid_;
   std::unordered_map<pid_t, pid_t> process_of_;  // Of each thread that we have met.
   std::map<pid_t, inline_::LoaderCalls> beginning_;
+  bool is_child_ = true;  // Of ours, whose end we are told in any case.
+  bool is_left_ = false;  // Not a child, and it runs a program that nobody wants to hear of.
   Stops stops_;
 };
 
