@@ -142,8 +142,10 @@ class Recorder final : public WatchListener {
   bool executes(pid_t process) override {
     const bool was_recorded = recorded_.contains(process);
     ended(process, process);
-    if (process == command_ && was_recorded && !request_.follows)
-      notices_.warning("it runs another program now, which is not recorded");
+    if (process == command_ && was_recorded && !request_.follows) {
+      notices_.warning(fmt::format("the {} runs another program now, which is not recorded",
+                                   request_.process == 0 ? "command" : "process"));
+    }
     return request_.follows;
   }
 
