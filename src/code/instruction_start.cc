@@ -2,6 +2,7 @@
 #include "code/instruction_start.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "code/decode.h"
 
@@ -29,9 +30,13 @@ bool is_filling(std::span<const uint8_t> bytes) {
 
 }  // namespace
 
-bool can_be_patched(std::span<const uint8_t> code, size_t at, size_t size) {
+bool can_be_patched(std::span<const uint8_t> code, size_t at, size_t size,
+                    std::span<const size_t> begins) {
   if (at + size > code.size()) return false;
   if (is_filling(code.subspan(at, size))) return true;
+  const auto next = std::upper_bound(begins.begin(), begins.end(), at);
+  if (next != begins.begin() && at - *std::prev(next) < kCodeInFront)
+    return comes_to(code, *std::prev(next), at);
   if (at < kCodeInFront) return false;
   for (size_t reader = 0; reader < kReaders; ++reader) {
     if (!comes_to(code, at - kCodeInFront + reader, at)) return false;

@@ -14,6 +14,7 @@
 
 #include "code/both_ways.h"
 #include "code/instruction_start.h"
+#include "target/elf_file.h"
 
 namespace clew::inline_ {
 namespace {
@@ -66,13 +67,37 @@ std::vector<bool> copies_in(const FileDescriptor& pages, const target::Mapping& 
   return copies;
 }
 
-// One run of pages as it is now, and what of it is not the file's. `code`: the file's bytes, with
-// `lead` bytes in front of the run.
+// Offsets, ascending.
+std::vector<uint64_t> code_begins_in(const FileDescriptor& file) {
+  std::vector<uint64_t> begins;
+  const auto elf = target::ElfFile::open(fmt::format("/proc/self/fd/{}", file.get()));
+  if (!elf) return begins;
+  for (const target::ElfSection& section : elf->sections()) {
+    const bool is_code = (section.header.sh_flags & SHF_EXECINSTR) != 0;
+    if (is_code && section.header.sh_type == SHT_PROGBITS)
+      begins.push_back(section.header.sh_offset);
+  }
+  std::sort(begins.begin(), begins.end());
+  return begins;
+}
+
+// The file's bytes of a run of pages, and what else it says of them.
+struct FileCode {
+  std::span<const uint8_t> code;
+  size_t lead = 0;                 // So many of them are in front of the run.
+  std::span<const size_t> begins;  // Of sections: where in `code`, ascending.
+};
+
+// One run of pages as it is now, and what of it is not the file's.
 class Comparison {
  public:
-  Comparison(uint64_t address, std::span<const uint8_t> here, std::span<const uint8_t> code,
-             size_t lead)
-      : address_(address), here_(here), code_(code), file_(code.subspan(lead)), lead_(lead) {}
+  Comparison(uint64_t address, std::span<const uint8_t> here, const FileCode& file)
+      : address_(address),
+        here_(here),
+        code_(file.code),
+        file_(file.code.subspan(file.lead)),
+        lead_(file.lead),
+        begins_(file.begins) {}
 
   [[nodiscard]] size_t next_difference(size_t from) const {
     return static_cast<size_t>(std::mismatch(here_.begin() + static_cast<ptrdiff_t>(from),
@@ -102,7 +127,7 @@ class Comparison {
       const size_t start = at - back;
       if (start + kBothWaysBytes > size() || here_[start + kMarkBytes] != kJump) continue;
       if (has_mark(start) && is_wanted(target_of_jump(start + kMarkBytes)) &&
-          code::can_be_patched(code_, lead_ + start, kBothWaysBytes)) {
+          can_be_patched(start, kBothWaysBytes)) {
         return start;
       }
     }
@@ -139,6 +164,10 @@ class Comparison {
   }
 
  private:
+  [[nodiscard]] bool can_be_patched(size_t start, size_t bytes) const {
+    return code::can_be_patched(code_, lead_ + start, bytes, begins_);
+  }
+
   // As it would be over a first instruction of any length.
   [[nodiscard]] bool has_mark(size_t start) const {
     for (uint8_t length = 2; length < kMarkBytes; ++length) {
@@ -159,8 +188,7 @@ class Comparison {
     for (size_t start = at; start + bytes > at; --start) {
       const bool begins = here_[start] == opcode && start + bytes <= size() &&
                           (start == at || file_[start] == opcode);
-      if (begins && is_wanted(start) && code::can_be_patched(code_, lead_ + start, bytes))
-        return start;
+      if (begins && is_wanted(start) && can_be_patched(start, bytes)) return start;
       if (start == 0) break;
     }
     return std::nullopt;
@@ -171,6 +199,7 @@ class Comparison {
   std::span<const uint8_t> code_;
   std::span<const uint8_t> file_;
   size_t lead_;
+  std::span<const size_t> begins_;
 };
 
 // What of a run of pages sessions have written, and nobody else: a program that writes its own code
@@ -306,15 +335,16 @@ void ChangedText::add_mapping(pid_t holder, const target::Mapping& map) {
   if (first == copies.end()) return;
   const FileDescriptor file = open_text_file(holder, map);
   if (!file.valid()) return;
+  const std::vector<uint64_t> code_begins = code_begins_in(file);
   for (auto begin = first; begin != copies.end();) {
     const auto end = std::find(begin, copies.end(), false);
     const auto offset = static_cast<uint64_t>(begin - copies.begin()) * kPage;
-    add_run(file, map, offset, static_cast<size_t>(end - begin));
+    add_run({file, code_begins}, map, offset, static_cast<size_t>(end - begin));
     begin = std::find(end, copies.end(), true);
   }
 }
 
-void ChangedText::add_run(const FileDescriptor& file, const target::Mapping& map, uint64_t offset,
+void ChangedText::add_run(const OpenText& text, const target::Mapping& map, uint64_t offset,
                           size_t page_count) {
   if (page_count > kPagesMax - page_count_) {
     page_count = kPagesMax - page_count_;
@@ -327,9 +357,12 @@ void ChangedText::add_run(const FileDescriptor& file, const target::Mapping& map
           .code = std::vector<uint8_t>(lead + page_count * kPage),
           .path = map.path,
           .file_offset = file_offset};
-  const ssize_t size =
-      pread(file.get(), run.code.data(), run.code.size(), static_cast<off_t>(file_offset - lead));
+  const ssize_t size = pread(text.file.get(), run.code.data(), run.code.size(),
+                             static_cast<off_t>(file_offset - lead));
   if (size <= static_cast<ssize_t>(lead)) return;  // Behind the file's end the last page is zero.
+  for (const uint64_t begin : text.code_begins) {
+    if (begin >= file_offset - lead) run.code_begins.push_back(begin - (file_offset - lead));
+  }
   page_count_ += page_count;
   runs_.push_back(std::move(run));
 }
@@ -342,7 +375,7 @@ std::vector<TextChange> ChangedText::find(const LeadsToOurs& leads_to_ours) cons
     const ssize_t size =
         pread(memory_.get(), here.data(), here.size(), static_cast<off_t>(run.address));
     if (size != static_cast<ssize_t>(here.size())) continue;  // Unmapped meanwhile.
-    const Comparison text(run.address, here, run.code, run.lead);
+    const Comparison text(run.address, here, {run.code, run.lead, run.code_begins});
     const size_t before = found.size();
     add_changes(text, Jumps(text, leads_to_ours), found);
     for (size_t i = before; i < found.size(); ++i) {

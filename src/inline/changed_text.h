@@ -70,13 +70,18 @@ class ChangedText {
  private:
   struct Run {  // Pages of one mapping, one behind the other.
     uint64_t address = 0;
-    size_t lead = 0;            // Bytes of the file in front of them.
-    std::vector<uint8_t> code;  // Those, then its bytes of the pages.
+    size_t lead = 0;                       // Bytes of the file in front of them.
+    std::vector<uint8_t> code;             // Those, then its bytes of the pages.
+    std::vector<size_t> code_begins = {};  // Of sections: where in `code`, ascending.
     std::string path;
     uint64_t file_offset = 0;
   };
+  struct OpenText {
+    const FileDescriptor& file;
+    std::span<const uint64_t> code_begins;  // Offsets.
+  };
   void add_mapping(pid_t holder, const target::Mapping& map);
-  void add_run(const FileDescriptor& file, const target::Mapping& map, uint64_t offset,
+  void add_run(const OpenText& text, const target::Mapping& map, uint64_t offset,
                size_t page_count);
 
   FileDescriptor memory_;

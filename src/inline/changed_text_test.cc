@@ -21,6 +21,7 @@
 #include "base/file_descriptor.h"
 #include "inline/attachment.h"
 #include "inline/victim.h"
+#include "target/elf_file.h"
 
 namespace clew::inline_ {
 namespace {
@@ -151,6 +152,29 @@ TEST_F(Texts, AShortJumpGoesWithTheJumpThatItLeadsTo) {
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->repaired, 2U);
   EXPECT_TRUE(changed_text(victim_.pid()).empty());
+}
+
+// What is in front of these sections is no code.
+TEST_F(Texts, AJumpWhereASectionBeginsIsFoundAndTakenOut) {
+  const auto elf = target::ElfFile::open(kVictim);
+  ASSERT_TRUE(elf) << elf.error().message;
+  for (const char* const name : {".init", ".fini"}) {
+    const target::ElfSection* const section = elf->find_section(name);
+    ASSERT_NE(section, nullptr);
+    const uint64_t begin = module_->load_bias + section->header.sh_addr;
+    ASSERT_EQ(read(begin, 4), (Bytes{0x48, 0x83, 0xec, 0x08}));  // sub $8, %rsp
+    for (const uint64_t place : {begin, begin + 4}) {
+      write(place, jump(place, nowhere()));
+      const auto changes = find();
+      ASSERT_EQ(changes.size(), 1U) << name;
+      EXPECT_EQ(changes[0].address, place);
+      EXPECT_EQ(changes[0].kind, ChangeKind::Jump);
+      const auto report = clean_up(victim_.pid(), false);
+      ASSERT_TRUE(report) << report.error().message;
+      EXPECT_EQ(report->repaired, 1U);
+      EXPECT_TRUE(changed_text(victim_.pid()).empty());
+    }
+  }
 }
 
 // Its bytes may be in part those that were there before.
