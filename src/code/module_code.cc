@@ -421,6 +421,11 @@ std::span<const uint8_t> ModuleCode::text_from(uint64_t address) const {
   return text->section.bytes.subspan(address - text->section.address);
 }
 
+Section ModuleCode::text_section(uint64_t address) const {
+  const TextMap* text = text_at(address);
+  return text == nullptr ? Section{} : text->section;
+}
+
 std::span<const uint8_t> ModuleCode::data_at(uint64_t address, uint64_t size) const {
   const auto after =
       std::upper_bound(data_.begin(), data_.end(), address,

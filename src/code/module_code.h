@@ -64,6 +64,8 @@ class ModuleCode {
   [[nodiscard]] bool overlaps_rseq(uint64_t begin, uint64_t end) const;
   // Executable text from `address` to the end of its section; empty outside.
   [[nodiscard]] std::span<const uint8_t> text_from(uint64_t address) const;
+  // The section of executable text that the address is in; empty outside.
+  [[nodiscard]] Section text_section(uint64_t address) const;
   // `size` bytes of a section that is not executable; empty when they are not all there.
   [[nodiscard]] std::span<const uint8_t> data_at(uint64_t address, uint64_t size) const;
 

@@ -8,6 +8,7 @@
 
 #include "abi/recorder.h"
 #include "code/flag_use.h"
+#include "code/lost_jumps.h"
 #include "code/windows.h"
 
 namespace clew::recorder {
@@ -247,8 +248,16 @@ Expected<EntryPlan> plan_entries(const copy::Facts& facts, const copy::ModuleCop
     plan.unreachable.push_back(requests[refusal.request].address);
   EntryPlanner planner(copy, probe, plan);
   for (size_t i = 0; i < windows.windows.size(); ++i) {
+    const code::Window& window = windows.windows[i];
+    // No journal has them: what is left by who is killed has to be found.
+    const bool is_wanted = code::can_be_found(facts.code, window);
     for (const code::Point& point : windows.points_of(static_cast<uint32_t>(i))) {
-      CLEW_TRY(planner.add(windows.windows[i], point, requests[point.request].address));
+      const uint64_t function = requests[point.request].address;
+      if (is_wanted) {
+        CLEW_TRY(planner.add(window, point, function));
+      } else {
+        plan.unreachable.push_back(function);
+      }
     }
   }
   std::sort(plan.unreachable.begin(), plan.unreachable.end());

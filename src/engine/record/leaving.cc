@@ -55,11 +55,11 @@ bool has_living_thread(pid_t process, const std::function<bool(const ThreadStatu
   });
 }
 
+}  // namespace
+
 bool lives(pid_t process) {
   return has_living_thread(process, [](const ThreadStatus&) { return true; });
 }
-
-}  // namespace
 
 bool is_watched(pid_t process) {
   return has_living_thread(process,

@@ -21,6 +21,8 @@ using RecordedProcesses = std::unordered_map<pid_t, std::shared_ptr<RecordedProc
 // What can be said before it is stopped. Errors: NotFound; Refused, with the reason's name.
 Expected<void> check_recordable(pid_t pid);
 
+// Whether a thread of it does.
+bool lives(pid_t process);
 // Whether a thread of it lives that we trace. Its first one may have ended.
 bool is_watched(pid_t process);
 

@@ -98,33 +98,14 @@ class Recorder final : public WatchListener {
   [[nodiscard]] std::optional<int> failed_with() const { return failed_with_; }
 
   Expected<int> run_in_process() {
-    const pid_t pid = request_.process;
     CLEW_TRY(recorder::check_snap_folder(request_.directory));
-    CLEW_TRY(check_recordable(pid));
-    const target::Process who = CLEW_TRY(target::read_process(pid));
-    Stops stops = CLEW_TRY(Stops::open(Stops::EndedBy::KillAndTerminal));
-    allow_many_files();
-    command_ = pid;
-    const bool is_recorded =
-        CLEW_TRY(record({.pid = pid, .command = who.arguments, .is_running = true, .is_over = [&] {
-                           return stops.look_ended_by() != 0;
-                         }}));
-    if (!is_recorded && stops.ended_by() == 0) {
-      return fail(ErrorCode::Refused,
-                  fmt::format("no function of process {} can be recorded", pid));
+    CLEW_TRY(check_recordable(request_.process));
+    Expected<int> status = watch_process(request_.process);
+    if (!status && !is_armed_ && !lives(request_.process)) {
+      return fail(ErrorCode::NotFound,
+                  fmt::format("process {} ended before it was recorded", request_.process));
     }
-    if (!is_recorded || stops.ended_by() != 0) return leave_untraced(pid);
-    auto watch = Watch::seize_running(pid, std::move(stops));
-    if (!watch) {
-      (void)leave_untraced(pid);
-      return tl::unexpected(std::move(watch.error()));
-    }
-    hear_requests();
-    recorded_.at(pid)->set_held();
-    notices_.armed(fmt::format("recording process {}", pid));
-    CLEW_TRY(watch->run(*this));
-    CLEW_TRY(Leaving(recorded_, watch->stops()).run());
-    return 0;
+    return status;
   }
 
   void appeared(pid_t process) override {
@@ -216,13 +197,43 @@ class Recorder final : public WatchListener {
   }
 
  private:
+  Expected<int> watch_process(pid_t pid) {
+    const target::Process who = CLEW_TRY(target::read_process(pid));
+    Stops stops = CLEW_TRY(Stops::open(Stops::EndedBy::KillAndTerminal));
+    allow_many_files();
+    command_ = pid;
+    const bool is_recorded =
+        CLEW_TRY(record({.pid = pid, .command = who.arguments, .is_running = true, .is_over = [&] {
+                           return stops.look_ended_by() != 0;
+                         }}));
+    if (!is_recorded && stops.ended_by() == 0) {
+      return fail(ErrorCode::Refused,
+                  fmt::format("no function of process {} can be recorded", pid));
+    }
+    if (!is_recorded || stops.ended_by() != 0) return leave_untraced(pid);
+    auto watch = Watch::seize_running(pid, std::move(stops));
+    if (!watch) {
+      (void)leave_untraced(pid);
+      return tl::unexpected(std::move(watch.error()));
+    }
+    hear_requests();
+    recorded_.at(pid)->set_held();
+    is_armed_ = true;
+    notices_.armed(fmt::format("recording process {}", pid));
+    CLEW_TRY(watch->run(*this));
+    CLEW_TRY(Leaving(recorded_, watch->stops()).run());
+    return 0;
+  }
+
   Expected<int> leave_untraced(pid_t pid) {
     const auto recorded = recorded_.find(pid);
     if (recorded != recorded_.end()) CLEW_TRY(recorded->second->leave(pid, nullptr));
     return 0;
   }
 
+  // What a process that is no more did not let us read is no news.
   void tell_left(const RecordedProcess& process) {
+    if (process.left().empty() || !lives(process.pid())) return;
     for (const LeftModule& left : process.left())
       told_.tell(left.path, left.reason);
   }
@@ -262,7 +273,8 @@ class Recorder final : public WatchListener {
   LeftTold told_;
   std::optional<int> failed_with_;
   pid_t command_ = 0;
-  unsigned snaps_ = 0;  // Written, or tried.
+  bool is_armed_ = false;  // A process that ran already.
+  unsigned snaps_ = 0;     // Written, or tried.
   RecordedProcesses recorded_;
 };
 
