@@ -282,7 +282,7 @@ class Attachment {
   enum class Leads : uint8_t { ToCopies, ToAnswers };  // Of unwinders, see inline/answers.h.
   Expected<void> lead_to_copies(std::vector<code::LedWindow> windows, Leads leads);
   // What a thread without a slot finds at gs:[displacement].
-  Expected<void> set_default_slot(uint32_t displacement, uint64_t value) const;
+  [[nodiscard]] Expected<void> set_default_slot(uint32_t displacement, uint64_t value) const;
 
   // Adds 1 to each of these counters of 16 bits, which say that somebody listens to a static probe;
   // detach() takes it back. Addresses in the target.

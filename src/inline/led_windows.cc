@@ -76,6 +76,7 @@ Expected<std::vector<Move>> ways_out(StoppedTarget& target, const StandingPlaces
                                      std::span<const code::LedWindow> windows) {
   const std::vector<const code::LedWindow*> ordered = by_address(windows);
   std::vector<AddressInterval> insides;
+  insides.reserve(ordered.size());
   for (const auto* const led : ordered)
     insides.push_back({led->address() + 1, led->end()});
   std::vector<Move> moves;

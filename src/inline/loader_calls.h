@@ -30,7 +30,7 @@ class LoaderCalls {
   Expected<bool> stopped();
 
  private:
-  Expected<bool> is_loaded(uint64_t pc) const;
+  [[nodiscard]] Expected<bool> is_loaded(uint64_t pc) const;
 
   pid_t pid_;
   uint64_t entry_ = 0;

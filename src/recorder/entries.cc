@@ -250,14 +250,11 @@ Expected<EntryPlan> plan_entries(const copy::Facts& facts, const copy::ModuleCop
   for (size_t i = 0; i < windows.windows.size(); ++i) {
     const code::Window& window = windows.windows[i];
     // No journal has them: what is left by who is killed has to be found.
-    const bool is_wanted = code::can_be_found(facts.code, window);
+    const bool is_lost = !code::can_be_found(facts.code, window);
     for (const code::Point& point : windows.points_of(static_cast<uint32_t>(i))) {
       const uint64_t function = requests[point.request].address;
-      if (is_wanted) {
-        CLEW_TRY(planner.add(window, point, function));
-      } else {
-        plan.unreachable.push_back(function);
-      }
+      if (is_lost) plan.unreachable.push_back(function);
+      if (!is_lost) CLEW_TRY(planner.add(window, point, function));
     }
   }
   std::sort(plan.unreachable.begin(), plan.unreachable.end());
