@@ -64,6 +64,7 @@ TEST(Vocabulary, AnErrorInAnExpressionHasItsPlaceInTheFile) {
 
 TEST(Vocabulary, EveryMistakeHasAMessageWithAPlace) {
   EXPECT_THAT(error_of("[[tracepoint\n"), StartsWith("v.toml:1:13: error: "));
+  EXPECT_THAT(error_of("[("), StartsWith("v.toml:1:2: error: "));
   EXPECT_THAT(error_of("[other]\n"), HasSubstr("unknown table 'other'"));
   EXPECT_THAT(error_of("tracepoint = 3\n"), HasSubstr("expected [[tracepoint]]"));
   EXPECT_THAT(error_of("tracepoint = [3]\n"), HasSubstr("expected a table"));

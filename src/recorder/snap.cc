@@ -258,7 +258,7 @@ bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) 
 }
 
 Expected<std::vector<uint8_t>> read_file(const std::string& path) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   struct stat status {};
   if (!file.valid() || fstat(file.get(), &status) != 0) {
     return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));

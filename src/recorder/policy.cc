@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/policy.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+// The shared library of Debian is built with exceptions; the header alone is not. It asserts, or
+// lets a compiler assume, that a key begins as one, and refuses what does not right behind that
+// ("[("). All files that include it agree on this.
+#undef NDEBUG
+#define TOML_ASSERT(condition) static_assert(true)
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
+#include <toml++/toml.h>
+
+#include "base/error_text.h"
+#include "base/nearest.h"
+
+namespace clew::recorder {
+
+namespace {
+
+constexpr size_t kFileBytesMax = size_t{64} << 10;
+constexpr size_t kGroupBytesMax = 32;
+constexpr uint32_t kSnapsMax = 100'000;
+
+// signal(7), "Core".
+constexpr std::array kCoreSignals = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
+                                     SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
+// signal(7), "Term". Nobody sees SIGKILL come, nor who it kills again.
+constexpr std::array kEndSignals = {SIGHUP,  SIGINT,    SIGPIPE,   SIGALRM, SIGTERM, SIGUSR1,
+                                    SIGUSR2, SIGSTKFLT, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR};
+
+struct Unit {
+  std::string_view name;
+  uint64_t size;
+};
+constexpr std::array<Unit, 5> kTimeUnits = {{{"s", 1'000'000'000},
+                                             {"m", 60'000'000'000},
+                                             {"h", 3'600'000'000'000},
+                                             {"d", 86'400'000'000'000},
+                                             {"w", 604'800'000'000'000}}};
+constexpr std::array<Unit, 4> kSizeUnits = {
+    {{"B", 1}, {"KiB", 1ULL << 10}, {"MiB", 1ULL << 20}, {"GiB", 1ULL << 30}}};
+
+// "90 min" is none of them, "90m" and "90 m" are the same. Nothing also where it does not fit.
+std::optional<uint64_t> with_unit(std::string_view text, std::span<const Unit> units) {
+  uint64_t number = 0;
+  const char* const text_end = text.data() + text.size();
+  const auto [end, problem] = std::from_chars(text.data(), text_end, number);
+  std::string_view rest(end, static_cast<size_t>(text_end - end));
+  if (rest.starts_with(' ')) rest.remove_prefix(1);
+  uint64_t result = 0;
+  for (const Unit& unit : units) {
+    if (problem == std::errc() && rest == unit.name && number > 0 &&
+        !__builtin_mul_overflow(number, unit.size, &result)) {
+      return result;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string names_of(std::span<const Unit> units) {
+  std::string names;
+  for (const Unit& unit : units)
+    names += fmt::format("{}{}", names.empty() ? "" : " ", unit.name);
+  return names;
+}
+
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> known) {
+  const std::string nearest = nearest_name(name, known);
+  if (!nearest.empty()) return fmt::format("; did you mean '{}'?", nearest);
+  return fmt::format("; there are {}", fmt::join(known, ", "));
+}
+
+// "SIGSEGV" of "SIGSEGV" or "segv".
+std::string full_name(std::string_view name) {
+  std::string result(name);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return result.starts_with("SIG") ? result : "SIG" + result;
+}
+
+// Of one file. Positions of toml++ count from 1.
+class Reader {
+ public:
+  explicit Reader(const std::string& name) : name_(name) {}
+
+  Expected<Policy> run(std::string_view text) {
+    const toml::parse_result parsed = toml::parse(text, name_);
+    if (!parsed) {
+      std::string message(parsed.error().description());
+      if (!message.empty()) {
+        message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
+      }
+      return fail_at(parsed.error().source(), message);
+    }
+    CLEW_TRY(read_recorder(parsed.table()));
+    if (const toml::node* const snaps = parsed.table().get("snaps")) {
+      const toml::table* const table = snaps->as_table();
+      if (table == nullptr) return fail_at(snaps->source(), "expected [snaps], a table");
+      CLEW_TRY(read_snaps(*table));
+    }
+    return std::move(policy_);
+  }
+
+ private:
+  [[nodiscard]] tl::unexpected<Error> fail_at(const toml::source_region& place,
+                                              std::string_view message) const {
+    return fail(ErrorCode::InvalidQuery, fmt::format("{}:{}:{}: error: {}", name_, place.begin.line,
+                                                     place.begin.column, message));
+  }
+
+  Expected<void> read_recorder(const toml::table& table) {
+    CLEW_TRY(check_keys(table, {"group", "folder", "follow", "loops", "cache", "snaps"}));
+    if (const toml::node* const group = table.get("group")) {
+      policy_.group = CLEW_TRY(text_of("group", *group));
+      const Expected<void> checked = check_group(policy_.group);
+      if (!checked) return fail_at(group->source(), checked.error().message);
+    }
+    if (const toml::node* const folder = table.get("folder"))
+      policy_.folder = CLEW_TRY(text_of("folder", *folder));
+    if (const toml::node* const follow = table.get("follow"))
+      policy_.follows = CLEW_TRY(truth_of("follow", *follow));
+    if (const toml::node* const cache = table.get("cache"))
+      policy_.caches = CLEW_TRY(truth_of("cache", *cache));
+    if (const toml::node* const loops = table.get("loops")) {
+      const std::string value = CLEW_TRY(text_of("loops", *loops));
+      if (value != "once" && value != "each") {
+        return fail_at(loops->source(),
+                       fmt::format("'loops' is \"once\" or \"each\", not '{}'", value));
+      }
+      policy_.each_iteration = value == "each";
+    }
+    return {};
+  }
+
+  Expected<void> read_snaps(const toml::table& table) {
+    CLEW_TRY(
+        check_keys(table, {"signals", "same_crash_max", "interval", "files_max", "bytes_max"}));
+    SnapLimits& limits = policy_.limits;
+    if (const toml::node* const signals = table.get("signals"))
+      policy_.signals = CLEW_TRY(signals_of(*signals));
+    if (const toml::node* const same = table.get("same_crash_max"))
+      limits.same_crash_max = CLEW_TRY(count_of("same_crash_max", *same));
+    if (const toml::node* const files = table.get("files_max"))
+      limits.files_max = CLEW_TRY(count_of("files_max", *files));
+    if (const toml::node* const bytes = table.get("bytes_max"))
+      limits.bytes_max = CLEW_TRY(quantity_of("bytes_max", *bytes, kSizeUnits, "512MiB"));
+    if (const toml::node* const interval = table.get("interval")) {
+      limits.interval_ns = CLEW_TRY(quantity_of("interval", *interval, kTimeUnits, "1h"));
+      if (!limits.same_crash_max) {
+        return fail_at(interval->source(),
+                       "'interval' is that of 'same_crash_max', which is missing");
+      }
+    }
+    return {};
+  }
+
+  Expected<void> check_keys(const toml::table& table,
+                            const std::vector<std::string_view>& known) const {
+    for (const auto& [key, node] : table) {
+      if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
+      return fail_at(key.source(),
+                     fmt::format("unknown key '{}'{}", key.str(), did_you_mean(key.str(), known)));
+    }
+    return {};
+  }
+
+  Expected<std::string> text_of(std::string_view key, const toml::node& node) const {
+    const toml::value<std::string>* const value = node.as_string();
+    const bool is_text =
+        value != nullptr && !value->get().empty() && value->get().find('\0') == std::string::npos;
+    if (is_text) return value->get();
+    return fail_at(node.source(), fmt::format("'{}' is a non-empty string", key));
+  }
+
+  Expected<bool> truth_of(std::string_view key, const toml::node& node) const {
+    if (const toml::value<bool>* const value = node.as_boolean()) return value->get();
+    return fail_at(node.source(), fmt::format("'{}' is true or false", key));
+  }
+
+  Expected<uint32_t> count_of(std::string_view key, const toml::node& node) const {
+    const toml::value<int64_t>* const value = node.as_integer();
+    if (value != nullptr && value->get() >= 1 && value->get() <= kSnapsMax) {
+      return static_cast<uint32_t>(value->get());
+    }
+    return fail_at(node.source(),
+                   fmt::format("'{}' is a whole number from 1 to {}", key, kSnapsMax));
+  }
+
+  Expected<uint64_t> quantity_of(std::string_view key, const toml::node& node,
+                                 std::span<const Unit> units, std::string_view example) const {
+    const toml::value<std::string>* const value = node.as_string();
+    const auto result = value != nullptr ? with_unit(value->get(), units) : std::nullopt;
+    if (result) return *result;
+    return fail_at(node.source(),
+                   fmt::format("'{}' is a whole number with a unit, as \"{}\" (units: {})", key,
+                               example, names_of(units)));
+  }
+
+  Expected<SignalSet> signals_of(const toml::node& node) const {
+    const toml::array* const list = node.as_array();
+    if (list == nullptr) {
+      return fail_at(node.source(), "'signals' is a list of names, as [\"SIGSEGV\", \"SIGABRT\"]");
+    }
+    SignalSet all = 0;
+    for (const toml::node& one : *list)
+      all |= signal_bit(CLEW_TRY(signal_of(one)));
+    return all;
+  }
+
+  Expected<int> signal_of(const toml::node& node) const {
+    const std::string given = CLEW_TRY(text_of("signals", node));
+    const std::string name = full_name(given);
+    std::vector<int> signals(kCoreSignals.begin(), kCoreSignals.end());
+    signals.insert(signals.end(), kEndSignals.begin(), kEndSignals.end());
+    std::vector<std::string> names;
+    for (const int signal : signals) {
+      names.push_back(fmt::format("SIG{}", sigabbrev_np(signal)));
+      if (names.back() == name) return signal;
+    }
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    return fail_at(node.source(), fmt::format("'{}' is no signal that can be seen to kill{}", given,
+                                              did_you_mean(name, known)));
+  }
+
+  const std::string& name_;
+  Policy policy_;
+};
+
+}  // namespace
+
+SignalSet core_signals() {
+  SignalSet all = 0;
+  for (const int signal : kCoreSignals)
+    all |= signal_bit(signal);
+  return all;
+}
+
+Expected<void> check_group(std::string_view name) {
+  const bool is_good = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return c < 128 && (std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-');
+  });
+  if (is_good && !name.empty() && name.size() <= kGroupBytesMax) return {};
+  return fail(ErrorCode::InvalidQuery,
+              fmt::format("a group's name has letters, digits, '.', '_' and '-', and {} at most",
+                          kGroupBytesMax));
+}
+
+Expected<Policy> parse_policy(std::string_view text, const std::string& name) {
+  return Reader(name).run(text);
+}
+
+Expected<Policy> read_policy(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kFileBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || (!file.eof() && file.gcount() == 0)) {
+    return fail(ErrorCode::Io,
+                fmt::format("the policy {} cannot be read: {}", path, error_text(errno)));
+  }
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() > kFileBytesMax) {
+    return fail(ErrorCode::Limit,
+                fmt::format("the policy {} has more than {} bytes", path, kFileBytesMax));
+  }
+  return parse_policy(text, path);
+}
+
+}  // namespace clew::recorder

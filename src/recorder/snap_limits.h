@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many snaps a folder may get. The folder itself is the memory: its snaps say what has crashed,
+// where and when. So a service that is started again after each crash has the same limits, several
+// recorders with one folder share them, and who takes a snap away makes room for one. Of what comes
+// at the same moment in two recorders one may be too many.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <sys/types.h>
+
+#include "recorder/snap.h"
+
+namespace clew::recorder {
+
+struct SnapLimits {
+  std::optional<uint32_t> same_crash_max = {};  // Within `interval_ns`.
+  uint64_t interval_ns = 3600 * uint64_t{1'000'000'000};
+  std::optional<uint32_t> files_max = {};
+  std::optional<uint64_t> bytes_max = {};  // Of all files.
+};
+
+// What makes two crashes the same one.
+struct CrashPlace {
+  int32_t signal = 0;
+  std::string module;   // Its build-id, or its path if it has none; empty: no module is known.
+  uint64_t offset = 0;  // In its copy, or else from its load bias.
+
+  auto operator<=>(const CrashPlace&) const = default;
+};
+
+// Where the thread was that got the signal; of one that was in a module without a copy, such as the
+// C library's abort(), the call that led there, if that is known. Nothing of a snap that was asked
+// for.
+std::optional<CrashPlace> crash_place(const Snap& snap);
+
+enum class SuppressedBy : uint8_t { SameCrash, Files, Bytes };
+
+// "same crash"
+std::string_view name_of(SuppressedBy cause);
+
+struct Suppression {
+  SuppressedBy cause = SuppressedBy::SameCrash;
+  std::string like;  // The newest snap of the same crash.
+};
+
+class SnapFolder {
+ public:
+  SnapFolder(std::string path, const SnapLimits& limits)
+      : path_(std::move(path)), limits_(limits) {}
+  // Why this one may not come into the folder; nothing: it may. "Now" is the snap's time.
+  std::optional<Suppression> suppression_of(const Snap& snap);
+
+ private:
+  struct File {
+    ino_t inode = 0;
+    uint64_t bytes = 0;
+    uint64_t written_ns = 0;  // Since 1970.
+    bool is_read = false;
+    std::optional<CrashPlace> place = {};
+    uint64_t time_ns = 0;  // Of the snap.
+  };
+  void look();
+  void read(const std::string& name, File& file);
+  std::optional<Suppression> same_crash(const Snap& snap);
+
+  std::string path_;
+  SnapLimits limits_;
+  std::map<std::string, File> files_;  // By name. What was read once is not read again.
+};
+
+}  // namespace clew::recorder
