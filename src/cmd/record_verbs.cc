@@ -23,6 +23,7 @@
 #include "cmd/verbs.h"
 #include "engine/kernel/system_call_name.h"
 #include "engine/record/record.h"
+#include "recorder/policy.h"
 #include "recorder/short_name.h"
 #include "recorder/show.h"
 #include "recorder/snap.h"
@@ -238,60 +239,91 @@ Expected<void> step_through(const std::string& path, const recorder::ShowOptions
   }
 }
 
-std::string what_is_wrong(const engine::RecordRequest& request, bool is_process) {
-  const std::vector<std::string>& command = request.command;
-  if (is_process && request.process <= 0) {
-    return fmt::format("{} is no process", request.process);
+// What the policy says, and then what the command line does.
+struct RecordOptions {
+  std::optional<pid_t> process;
+  std::optional<std::string> policy;
+  std::optional<std::string> folder;
+  std::optional<std::string> group;
+  bool each_iteration = false;
+  bool leaves_children = false;
+  bool uses_no_cache = false;
+  bool is_quiet = false;
+};
+
+void add_options(CLI::App& app, RecordOptions& options) {
+  app.add_option("-p,--pid", options.process, "record this process");
+  app.add_option("--policy", options.policy,
+                 "a file that says what to record, and how many snaps to keep");
+  app.add_option("-o,--output", options.folder, "the folder for snaps; else the current one");
+  app.add_option("--group", options.group,
+                 "a name by which clew snap --group takes it with others");
+  app.add_flag("--each", options.each_iteration,
+               "also record each iteration of loops that decide nothing");
+  app.add_flag("--no-follow", options.leaves_children,
+               "not what it and its children execute");
+  app.add_flag("--no-cache", options.uses_no_cache,
+               "analyse each file anew, and keep nothing for the next time");
+  app.add_flag("-q,--quiet", options.is_quiet, "only errors and what the command prints");
+}
+
+std::string what_is_wrong(const RecordOptions& options, const std::vector<std::string>& command) {
+  if (options.process && *options.process <= 0) {
+    return fmt::format("{} is no process", *options.process);
   }
-  if (is_process && !command.empty()) {
+  if (options.process && !command.empty()) {
     return "a process and a command: clew record -p PID, or clew record -- COMMAND ARGUMENT...";
   }
-  if (!is_process && command.empty()) {
+  if (!options.process && command.empty()) {
     return "what to run is missing: clew record -- COMMAND ARGUMENT..., or clew record -p PID";
   }
   return "";
 }
 
+Expected<engine::RecordRequest> request_of(const RecordOptions& options) {
+  recorder::Policy policy;
+  if (options.policy) policy = CLEW_TRY(recorder::read_policy(*options.policy));
+  if (options.group) CLEW_TRY(recorder::check_group(*options.group));
+  engine::RecordRequest request;
+  request.process = options.process.value_or(0);
+  request.directory = options.folder.value_or(policy.folder);
+  request.each_iteration = policy.each_iteration || options.each_iteration;
+  request.follows = policy.follows && !options.leaves_children;
+  if (policy.caches && !options.uses_no_cache)
+    request.cache_directory = target::default_catalog_options().read.cache_directory;
+  request.group = options.group.value_or(policy.group);
+  request.signals = policy.signals;
+  request.limits = policy.limits;
+  return request;
+}
+
 }  // namespace
 
 int record_verb(int argument_count, const char* const* arguments) {
-  engine::RecordRequest request;
-  bool is_quiet = false;
-  bool uses_no_cache = false;
+  RecordOptions options;
   CLI::App app(
       "Runs a command, or lets a process run on, that records its control flow, for the moment "
       "when it crashes.",
       "clew record");
-  auto* const process = app.add_option("-p,--pid", request.process, "record this process");
-  app.add_option("-o,--output", request.directory, "the folder for snaps; else the current one");
-  app.add_flag("--each", request.each_iteration,
-               "also record each iteration of loops that decide nothing");
-  bool leaves_children = false;
-  app.add_flag("--no-follow", leaves_children, "not what it and its children execute");
-  app.add_flag("--no-cache", uses_no_cache,
-               "analyse each file anew, and keep nothing for the next time");
-  app.add_flag("-q,--quiet", is_quiet, "only errors and what the command prints");
+  add_options(app, options);
   // The words of a command are nobody's but its own: CLI11 would take "[a]" for a list.
   app.prefix_command();
   app.footer("clew record [OPTION...] [--] COMMAND [ARGUMENT...]\nclew record [OPTION...] -p PID");
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
-  if (!uses_no_cache) {
-    request.cache_directory = target::default_catalog_options().read.cache_directory;
-  }
-  request.follows = !leaves_children;
-  request.command = app.remaining();
-  const bool is_marked = !request.command.empty() && request.command.front() == "--";
-  if (is_marked) request.command.erase(request.command.begin());
-  const bool is_option =
-      !is_marked && !request.command.empty() && request.command.front().starts_with('-');
-  if (is_option) return unknown_option(app, request.command.front());
-  const bool is_process = process->count() != 0;
-  if (const std::string wrong = what_is_wrong(request, is_process); !wrong.empty()) {
+  std::vector<std::string> command = app.remaining();
+  const bool is_marked = !command.empty() && command.front() == "--";
+  if (is_marked) command.erase(command.begin());
+  const bool is_option = !is_marked && !command.empty() && command.front().starts_with('-');
+  if (is_option) return unknown_option(app, command.front());
+  if (const std::string wrong = what_is_wrong(options, command); !wrong.empty()) {
     return wrong_usage(app, wrong);
   }
-  Console console(is_quiet);
-  const auto status = engine::record(request, console);
-  if (status) return is_process ? kExitAnswered : end_as(*status);
+  auto request = request_of(options);
+  if (!request) return report(request.error());
+  request->command = std::move(command);
+  Console console(options.is_quiet);
+  const auto status = engine::record(*request, console);
+  if (status) return options.process ? kExitAnswered : end_as(*status);
   const int failed = report(status.error().error);
   return status.error().status ? end_as(*status.error().status) : failed;
 }

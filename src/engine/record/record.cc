@@ -18,6 +18,7 @@
 #include "engine/record/module_files.h"
 #include "engine/record/recorded_process.h"
 #include "engine/record/snap_requests.h"
+#include "engine/record/snap_writer.h"
 #include "engine/record/standstill.h"
 #include "engine/record/thread_status.h"
 #include "engine/record/watch.h"
@@ -72,6 +73,7 @@ class Recorder final : public WatchListener {
         notices_(notices),
         files_(request.each_iteration ? recorder::Loops::Each : recorder::Loops::Once,
                request.cache_directory),
+        snaps_(request.directory, request.limits, notices),
         told_(notices) {}
 
   Expected<int> run() {
@@ -85,13 +87,16 @@ class Recorder final : public WatchListener {
     }
     CLEW_TRY(launched.set_free());
     Watch watch = CLEW_TRY(Watch::seize(command_));
+    watch.set_fatal(request_.signals);
     hear_requests();
     recorded_.at(command_)->set_held();
     // The terminal's signals are meant for the command.
     (void)std::signal(SIGINT, SIG_IGN);
     (void)std::signal(SIGQUIT, SIG_IGN);
     CLEW_TRY(launched.go_on());
-    return watch.run(*this);
+    Expected<int> status = watch.run(*this);
+    snaps_.tell_suppressed();
+    return status;
   }
 
   // Of a command that did not begin.
@@ -147,7 +152,7 @@ class Recorder final : public WatchListener {
 
   void crashed(const Crash& crash, Standstill& threads) override {
     const auto recorded = recorded_.find(crash.process);
-    if (recorded != recorded_.end()) save(recorded->second->snap_of(crash, threads));
+    if (recorded != recorded_.end()) snaps_.write(recorded->second->snap_of(crash, threads));
   }
 
   void caught(pid_t process, const WatchedThread& thread) override {
@@ -187,13 +192,11 @@ class Recorder final : public WatchListener {
   void knocked(Stops& stops) override {
     const auto request = requests_ ? requests_->next() : std::nullopt;
     if (!request) return;
-    const ThreadStatus status = status_of(request->process);
-    const auto recorded = recorded_.find(status.process);
-    if (recorded == recorded_.end() || !is_watched(status.process)) {
-      return SnapRequests::refuse(*request, SnapAnswer::NotWatched);
-    }
-    const recorder::Snap snap = recorded->second->snap_of(status.process, stops);
-    SnapRequests::answer(*request, recorder::snap_bytes(snap));
+    std::vector<recorder::Snap> snaps;
+    for (const pid_t process : asked_for(*request))
+      snaps.push_back(recorded_.at(process)->snap_of(process, stops));
+    if (snaps.empty()) return SnapRequests::refuse(*request, SnapAnswer::NotWatched);
+    SnapRequests::answer(*request, snaps);
   }
 
  private:
@@ -216,11 +219,14 @@ class Recorder final : public WatchListener {
       (void)leave_untraced(pid);
       return tl::unexpected(std::move(watch.error()));
     }
+    watch->set_fatal(request_.signals);
     hear_requests();
     recorded_.at(pid)->set_held();
     is_armed_ = true;
     notices_.armed(fmt::format("recording process {}", pid));
-    CLEW_TRY(watch->run(*this));
+    const Expected<int> watched = watch->run(*this);
+    snaps_.tell_suppressed();
+    CLEW_TRY(watched);
     CLEW_TRY(Leaving(recorded_, watch->stops()).run());
     return 0;
   }
@@ -229,6 +235,22 @@ class Recorder final : public WatchListener {
     const auto recorded = recorded_.find(pid);
     if (recorded != recorded_.end()) CLEW_TRY(recorded->second->leave(pid, nullptr));
     return 0;
+  }
+
+  // Those of them that are recorded and live.
+  [[nodiscard]] std::vector<pid_t> asked_for(const SnapRequests::Request& request) const {
+    std::vector<pid_t> all;
+    if (request.process != kAllProcesses) {
+      all.push_back(status_of(request.process).process);
+    } else {
+      for (const auto& [process, recorded] : recorded_)
+        all.push_back(process);
+      std::sort(all.begin(), all.end());
+    }
+    std::erase_if(all, [this](pid_t process) {
+      return !recorded_.contains(process) || !is_watched(process);
+    });
+    return all;
   }
 
   // What a process that is no more did not let us read is no news.
@@ -251,30 +273,20 @@ class Recorder final : public WatchListener {
 
   // Without it there is no `clew snap`, and all else is as it is.
   void hear_requests() {
-    auto requests = SnapRequests::open();
+    auto requests = SnapRequests::open(request_.group);
     if (!requests) return notices_.warning(requests.error().message);
     requests_.emplace(std::move(*requests));
-  }
-
-  void save(const recorder::Snap& snap) {
-    constexpr unsigned kSnapsMax = 100;
-    if (snaps_ == kSnapsMax) return;
-    if (++snaps_ == kSnapsMax)
-      notices_.warning(fmt::format("this is snap number {}: no others are written", kSnapsMax));
-    const auto path = recorder::save_snap(request_.directory, snap);
-    if (!path) return notices_.warning(fmt::format("no snap: {}", path.error().message));
-    notices_.made(fmt::format("recorded: {} (clew show {})", *path, *path));
   }
 
   const RecordRequest& request_;
   Notices& notices_;
   std::optional<SnapRequests> requests_;
   ModuleFiles files_;
+  SnapWriter snaps_;
   LeftTold told_;
   std::optional<int> failed_with_;
   pid_t command_ = 0;
   bool is_armed_ = false;  // A process that ran already.
-  unsigned snaps_ = 0;     // Written, or tried.
   RecordedProcesses recorded_;
 };
 

@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "engine/run.h"
+#include "recorder/policy.h"
+#include "recorder/snap_limits.h"
 
 namespace clew::engine {
 
@@ -22,6 +24,9 @@ struct RecordRequest {
   bool each_iteration = false;  // Also of loops without a decision.
   bool follows = true;          // Also what the command and its children execute.
   std::string cache_directory;  // Of side files (recorder/sidecar.h); empty: none is used.
+  std::string group;            // Recorders of one name are asked together; empty: none.
+  recorder::SignalSet signals = recorder::core_signals();  // Those of a snap, where they kill.
+  recorder::SnapLimits limits;
 };
 
 // Why nothing was recorded.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -43,14 +44,28 @@ bool watch_for(const FileDescriptor& waits, int descriptor) {
   return epoll_ctl(waits.get(), EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
+bool write_all(const FileDescriptor& file, const void* bytes, size_t size) {
+  for (size_t done = 0; done < size;) {
+    const ssize_t put = write(file.get(), static_cast<const uint8_t*>(bytes) + done, size - done);
+    if (put <= 0) return false;
+    done += static_cast<size_t>(put);
+  }
+  return true;
+}
+
 // Sealed, so that the other side can map it and believe its size.
-FileDescriptor memory_with(std::span<const uint8_t> bytes) {
+FileDescriptor memory_with(std::span<const recorder::Snap> snaps) {
   FileDescriptor memory(memfd_create("clew-snap", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory.valid()) return {};
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t put = write(memory.get(), bytes.data() + done, bytes.size() - done);
-    if (put <= 0) return {};
-    done += static_cast<size_t>(put);
+  uint64_t total = 0;
+  for (const recorder::Snap& snap : snaps) {
+    const std::vector<uint8_t> bytes = recorder::snap_bytes(snap);
+    const uint64_t size = bytes.size();
+    total += sizeof(size) + size;
+    if (total > kSnapBytesMax || !write_all(memory, &size, sizeof(size)) ||
+        !write_all(memory, bytes.data(), bytes.size())) {
+      return {};
+    }
   }
   constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
   if (fcntl(memory.get(), F_ADD_SEALS, kSeals) != 0) return {};
@@ -59,14 +74,11 @@ FileDescriptor memory_with(std::span<const uint8_t> bytes) {
 
 }  // namespace
 
-std::string snap_socket_prefix(pid_t recorder) {
-  return fmt::format("clew-record-{}-", recorder);
-}
-
-Expected<SnapRequests> SnapRequests::open() {
+Expected<SnapRequests> SnapRequests::open(const std::string& group) {
   uint64_t number = 0;
   if (getrandom(&number, sizeof(number), 0) != sizeof(number)) return no_socket("getrandom");
-  const std::string name = fmt::format("{}{:016x}", snap_socket_prefix(getpid()), number);
+  const std::string name = fmt::format("{}{}-{:016x}{}{}", kSnapSocketPrefix, getpid(), number,
+                                       group.empty() ? "" : "-", group);
   FileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.valid()) return no_socket("socket");
   sockaddr_un address{};
@@ -115,8 +127,8 @@ void SnapRequests::refuse(const Request& request, SnapAnswer answer) {
   (void)send(request.asker.get(), &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void SnapRequests::answer(const Request& request, std::span<const uint8_t> snap) {
-  const FileDescriptor memory = memory_with(snap);
+void SnapRequests::answer(const Request& request, std::span<const recorder::Snap> snaps) {
+  const FileDescriptor memory = memory_with(snaps);
   if (!memory.valid()) return refuse(request, SnapAnswer::Failed);
   SnapReply reply{.answer = SnapAnswer::Made};
   iovec part{&reply, sizeof(reply)};

@@ -22,9 +22,6 @@ namespace clew::engine {
 
 namespace {
 
-// signal(7), "Core".
-constexpr std::array kCoreSignals = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
-                                     SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
 constexpr std::array kFaults = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
 constexpr std::array kStopSignals = {SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
 constexpr int kCall = SIGTRAP | 0x80;  // A stop at a system call (PTRACE_O_TRACESYSGOOD).
@@ -40,9 +37,9 @@ bool is_among(const std::array<int, Count>& all, int signal) {
 // What a thread has done itself cannot be blocked or ignored: the kernel kills for it all the same.
 // It has taken the signal by now, so whether it is blocked says what was before. One that somebody
 // has sent is as any other.
-bool kills(const ThreadStatus& status, const siginfo_t& info) {
-  if (!is_among(kCoreSignals, info.si_signo)) return false;
-  const uint64_t bit = uint64_t{1} << (info.si_signo - 1);
+bool kills(const ThreadStatus& status, const siginfo_t& info, recorder::SignalSet fatal) {
+  const recorder::SignalSet bit = recorder::signal_bit(info.si_signo);
+  if ((fatal & bit) == 0) return false;
   const bool is_forced = info.si_code > 0 && is_among(kFaults, info.si_signo);
   if ((status.caught & bit) != 0) return is_forced && (status.blocked & bit) != 0;
   return is_forced || (status.ignored & bit) == 0;
@@ -142,7 +139,7 @@ void Watch::handle_signal(const Stop& stop, WatchListener& listener) {
   const ThreadStatus status = status_of(stop.thread);
   siginfo_t info{};
   if (ptrace(PTRACE_GETSIGINFO, stop.thread, nullptr, &info) != 0) info.si_signo = signal;
-  if (kills(status, info)) {
+  if (kills(status, info, fatal_)) {
     if (beginning_.erase(status.process) != 0) {
       listener.cannot_begin(
           status.process,
@@ -155,7 +152,7 @@ void Watch::handle_signal(const Stop& stop, WatchListener& listener) {
                       .code = info.si_code,
                       .address = reinterpret_cast<uint64_t>(info.si_addr)},
                      threads);
-  } else if ((status.caught & (uint64_t{1} << (signal - 1))) != 0) {
+  } else if ((status.caught & recorder::signal_bit(signal)) != 0) {
     listener.caught(status.process, {stop.thread, registers_of(stop.thread)});
   }
   go_on(stop.thread, signal);

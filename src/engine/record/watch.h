@@ -18,11 +18,12 @@
 #include "engine/record/standstill.h"
 #include "engine/record/stops.h"
 #include "inline/loader_calls.h"
+#include "recorder/policy.h"
 
 namespace clew::engine {
 
-// A signal whose default action it is to kill the process and to dump core, and that nothing
-// catches, ignores or blocks.
+// A signal that kills the process, as nothing catches, ignores or blocks it: one of those that are
+// wanted (Watch::set_fatal).
 struct Crash {
   pid_t process = 0;
   pid_t thread = 0;
@@ -71,6 +72,10 @@ class Watch {
   // gone.
   static Expected<Watch> seize_running(pid_t pid, Stops stops);
 
+  // Signals whose default action it is to kill, and in front of which the listener is told of a
+  // crash; else those that dump core.
+  void set_fatal(recorder::SignalSet signals) { fatal_ = signals; }
+
   // Until the process has ended: its status of waitpid(2), or that of a signal by which somebody
   // ends us. Others run on, untraced as soon as we end.
   Expected<int> run(WatchListener& listener);
@@ -89,6 +94,7 @@ class Watch {
   void look_at_loaders(WatchListener& listener);
 
   pid_t pid_;
+  recorder::SignalSet fatal_ = recorder::core_signals();
   std::unordered_map<pid_t, pid_t> process_of_;  // Of each thread that we have met.
   std::map<pid_t, inline_::LoaderCalls> beginning_;
   bool is_child_ = true;  // Of ours, whose end we are told in any case.
