@@ -21,6 +21,7 @@
 #include "cmd/shown_text.h"
 #include "cmd/step_session.h"
 #include "cmd/verbs.h"
+#include "cmd/write_bundle.h"
 #include "engine/kernel/system_call_name.h"
 #include "engine/record/record.h"
 #include "recorder/policy.h"
@@ -196,11 +197,19 @@ void print_json(const recorder::Snap& snap, const recorder::Shown& shown) {
   fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
+std::vector<std::string> source_folders_of(const recorder::Snap& snap,
+                                           const recorder::ShowOptions& options) {
+  std::vector<std::string> folders = options.source_folders;
+  if (!snap.files.empty()) folders.push_back(snap.files);
+  return folders;
+}
+
 Expected<void> show_snap(const std::string& path, const recorder::ShowOptions& wanted,
                          bool wants_json) {
   const recorder::Snap snap = CLEW_TRY(recorder::read_snap(path));
   Console console(false);
   recorder::ShowOptions options = wanted;
+  options.source_folders = source_folders_of(snap, wanted);
   options.progress = [&console](std::string_view text) { console.progress(text); };
   const recorder::Shown shown = CLEW_TRY(recorder::show(snap, options));
   for (const std::string& problem : shown.problems)
@@ -230,13 +239,21 @@ Expected<void> step_through(const std::string& path, const recorder::ShowOptions
   for (const std::string& problem : modules.problems())
     console.warning(problem);
   print_command(snap);
-  StepSession session(snap, modules, options.source_folders, first);
+  StepSession session(snap, modules, source_folders_of(snap, options), first);
   session.show();
   LineReader reader = CLEW_TRY(LineReader::open("(clew) "));
   while (true) {
     const auto line = CLEW_TRY(reader.next());
     if (!line || !session.run(*line)) return {};
   }
+}
+
+Expected<void> bundle_snap(const std::string& path, const std::string& folder,
+                           const recorder::ShowOptions& options) {
+  Console console(false);
+  return write_bundle(
+      {.snap = path, .folder = folder, .source_folders = options.source_folders, .progress = {}},
+      console);
 }
 
 // What the policy says, and then what the command line does.
@@ -335,7 +352,7 @@ int show_verb(int argument_count, const char* const* arguments) {
   bool wants_steps = false;
   CLI::App app("Shows what a recorded process ran before its end, or before it was asked.",
                "clew show");
-  app.add_option("snap", path, "the file that clew record wrote")->required();
+  app.add_option("snap", path, "the file that clew record wrote, or a bundle's folder")->required();
   auto* const last = app.add_option("--last", options.last, "so many lines of each thread; else 50")
                          ->check(whole_number(1));
   app.add_option("--thread", options.thread, "this thread alone")->check(whole_number(1));
@@ -343,10 +360,20 @@ int show_verb(int argument_count, const char* const* arguments) {
                  "a folder with the sources; may be given several times")
       ->allow_extra_args(false);
   auto* const json = app.add_flag("--json", wants_json, "as JSON");
-  app.add_flag("-i,--interactive", wants_steps, "step through it, both ways, with gdb's commands")
+  auto* const steps = app.add_flag("-i,--interactive", wants_steps,
+                                   "step through it, both ways, with gdb's commands")
+                          ->excludes(last)
+                          ->excludes(json);
+  std::string bundle;
+  app.add_option("--bundle", bundle, "a folder to make that shows the same on other machines")
       ->excludes(last)
-      ->excludes(json);
+      ->excludes(json)
+      ->excludes(steps);
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
+  if (!bundle.empty()) {
+    const auto bundled = bundle_snap(path, bundle, options);
+    return bundled ? kExitAnswered : report(bundled.error());
+  }
   const auto shown =
       wants_steps ? step_through(path, options) : show_snap(path, options, wants_json);
   return shown ? kExitAnswered : report(shown.error());

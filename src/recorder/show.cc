@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "recorder/bundle.h"
 #include "recorder/history.h"
 #include "recorder/source_text.h"
 
@@ -55,7 +56,7 @@ std::map<std::string, int64_t> times_of(const Snap& snap) {
   std::map<std::string, int64_t> times;
   for (const SnapModule& module : snap.modules) {
     struct stat status {};
-    if (stat(module.path.c_str(), &status) != 0) continue;
+    if (stat(file_in_bundle(snap, module.path).c_str(), &status) != 0) continue;
     times[std::string(file_of(module.path))] =
         status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec;
   }

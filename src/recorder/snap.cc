@@ -15,6 +15,7 @@
 
 #include "base/error_text.h"
 #include "base/file_descriptor.h"
+#include "recorder/bundle.h"
 #include "target/byte_reader.h"
 
 namespace clew::recorder {
@@ -373,6 +374,13 @@ Expected<void> write_snap(const std::string& path, const Snap& snap) {
 }
 
 Expected<Snap> read_snap(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    const std::string inside = CLEW_TRY(snap_in(path));
+    Snap snap = CLEW_TRY(read_snap(inside));
+    snap.files = path + "/files";
+    return snap;
+  }
   const std::vector<uint8_t> bytes = CLEW_TRY(read_file(path));
   Expected<Snap> snap = parse_snap(bytes);
   if (!snap) return fail(snap.error().code, fmt::format("{}: {}", path, snap.error().message));

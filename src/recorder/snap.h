@@ -75,6 +75,8 @@ struct Snap {
   std::vector<SnapModule> modules;
   std::vector<SnapThread> threads;
   std::vector<SnapLobe> lobes;
+  // No part of its bytes: of one that was read from a bundle, the folder of its files (bundle.h).
+  std::string files;
 };
 
 // Without folders.
@@ -86,7 +88,7 @@ inline std::string_view file_of(std::string_view path) {
 // no file is left.
 Expected<void> write_snap(const std::string& path, const Snap& snap);
 
-// Errors: Io; Refused when it is none, or is cut or damaged.
+// Of a file, or of a bundle's folder. Errors: Io; Refused when it is none, or is cut or damaged.
 Expected<Snap> read_snap(const std::string& path);
 // The same from bytes, for tests.
 std::vector<uint8_t> snap_bytes(const Snap& snap);

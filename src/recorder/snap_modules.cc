@@ -6,13 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "recorder/bundle.h"
+
 namespace clew::recorder {
 
 namespace {
 
-Expected<void> make_anew(ReadModule& module) {
+Expected<void> make_anew(ReadModule& module, const std::string& path) {
   const SnapModule& described = *module.described;
-  module.file = CLEW_TRY(target::ModuleFile::read(described.path));
+  module.file = CLEW_TRY(target::ModuleFile::read(path));
   module.bare = std::make_unique<target::ModuleImage>(CLEW_TRY(module.file->image()));
   module.recorded = CLEW_TRY(RecordedModule::make(*module.bare, described.recipe));
   copy::CheckedCopy& copy = module.recorded->copy();
@@ -29,16 +31,20 @@ Expected<void> make_anew(ReadModule& module) {
   return {};
 }
 
-Expected<ReadModule> read_module(const SnapModule& described) {
+Expected<ReadModule> read_module(const Snap& snap, const SnapModule& described) {
   ReadModule module;
   module.described = &described;
+  const std::string path = file_in_bundle(snap, described.path);
+  target::ReadOptions options;
+  options.debug_directory = file_in_bundle(snap, options.debug_directory);
   module.image =
-      std::make_unique<target::ModuleImage>(CLEW_TRY(target::ModuleImage::read(described.path)));
+      std::make_unique<target::ModuleImage>(CLEW_TRY(target::ModuleImage::read(path, options)));
   if (module.image->build_id() != described.build_id) {
     return fail(ErrorCode::Refused, fmt::format("{} is another file now", described.path));
   }
-  if (described.id_count != 0) CLEW_TRY(make_anew(module));
-  if (auto debug = target::DebugInfo::open(*module.image)) module.debug.emplace(std::move(*debug));
+  if (described.id_count != 0) CLEW_TRY(make_anew(module, path));
+  if (auto debug = target::DebugInfo::open(*module.image, options))
+    module.debug.emplace(std::move(*debug));
   return module;
 }
 
@@ -63,7 +69,7 @@ std::optional<uint64_t> ReadModule::original_at(uint64_t pc) const {
 SnapModules::SnapModules(const Snap& snap, const Progress& progress) {
   for (const SnapModule& described : snap.modules) {
     if (progress) progress(fmt::format("reading {}", file_of(described.path)));
-    auto module = read_module(described);
+    auto module = read_module(snap, described);
     if (!module) {
       problems_.push_back(module.error().message);
       continue;

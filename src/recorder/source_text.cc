@@ -114,6 +114,11 @@ std::optional<int64_t> SourceText::written_at(const std::string& file) {
   return source == nullptr ? std::nullopt : std::optional(source->written_ns);
 }
 
+std::optional<std::string> SourceText::path_of(const std::string& file) {
+  const Source* const source = source_of(file);
+  return source == nullptr ? std::nullopt : std::optional(source->path);
+}
+
 const SourceText::Source* SourceText::source_of(const std::string& file) {
   const auto known = sources_.find(file);
   const auto& source =
@@ -136,7 +141,7 @@ std::optional<SourceText::Source> SourceText::read(const std::string& path) {
   const FileDescriptor file = open_plain(path, status);
   const auto size = static_cast<size_t>(status.st_size);
   if (!file.valid() || size > kFileBytesMax || size > kBytesMax - bytes_) return std::nullopt;
-  Source source;
+  Source source{.path = path, .text = {}, .lines = {}};
   source.text.resize(size);
   source.written_ns = status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec;
   size_t done = 0;

@@ -26,9 +26,12 @@ class SourceText {
   size_t count(const std::string& file);
   // Of the file that was read: when it was written, in nanoseconds since 1970.
   std::optional<int64_t> written_at(const std::string& file);
+  // Where it was found.
+  std::optional<std::string> path_of(const std::string& file);
 
  private:
   struct Source {
+    std::string path;
     std::string text;
     std::vector<size_t> lines;  // Where they begin.
     int64_t written_ns = 0;
