@@ -108,12 +108,17 @@ void Intake::Rows::take(RowBatch& rows) {
 void Intake::take(const collect::EventBatch& events, collect::EventRange range, RowBatch& rows) {
   CLEW_ASSERT(range.begin <= range.end);
   CLEW_ASSERT(range.end <= events.size());
-  rows_.set(rows);
   scanned_.clear();
   for (size_t i = range.begin; i < range.end; ++i)
     scan_.read(events.at(i), scanned_.add());
+  take_captured(scanned_, rows);
+}
+
+void Intake::take_captured(RowBatch& captured, RowBatch& rows) {
+  CLEW_ASSERT(captured.width() == scan_.width());
+  rows_.set(rows);
   Operator& first = filter_ ? static_cast<Operator&>(*filter_) : *select_;
-  first.take(scanned_);
+  first.take(captured);
 }
 
 // --- events of the tracer's own ------------------------------------------------------------------

@@ -40,6 +40,8 @@ class Intake {
   // --- events. Shape::Events: adds the rows of those that no filter removes. Shape::Groups: counts
   // them, and leaves `rows` alone.
   void take(const collect::EventBatch& events, collect::EventRange range, RowBatch& rows);
+  // The same of rows that have the captures' values already. Leaves any in `captured`.
+  void take_captured(RowBatch& captured, RowBatch& rows);
   // The same for a source that fires in the tracer.
   void fire(uint16_t source, int64_t monotonic_ns, RowBatch& rows);
   // The same for a call that is open at the end, of which `query` says what is computed, as it is

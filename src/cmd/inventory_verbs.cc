@@ -11,6 +11,7 @@
 #include "engine/explain.h"
 #include "engine/inventory.h"
 #include "engine/kernel/kernel_list.h"
+#include "engine/recording/ask_recording.h"
 #include "engine/usdt_sites.h"
 
 namespace clew::cmd {
@@ -104,6 +105,8 @@ int explain_verb(int argument_count, const char* const* arguments) {
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
   const Expected<engine::Request> request = request_of(parsed);
   if (!request) return report(request.error());
+  if (engine::asks_recording(request->text))
+    return print_or_report(engine::explain_recording(*request));
   return print_or_report(engine::explain(*request, options));
 }
 

@@ -2,7 +2,6 @@
 // clew record and clew show; snap_verb.cc has clew snap.
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,11 +32,6 @@
 
 namespace clew::cmd {
 namespace {
-
-std::string signal_name(int signal) {
-  const char* const name = sigabbrev_np(signal);
-  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
-}
 
 // As the command ended, so do we.
 int end_as(int status) {
@@ -125,7 +119,7 @@ bool has_address(const recorder::SnapReason& reason) {
 
 std::string text_of(const recorder::SnapReason& reason, int32_t process) {
   if (reason.signal == 0) return ": taken while it ran";
-  std::string text = fmt::format(": {}", signal_name(reason.signal));
+  std::string text = fmt::format(": {}", recorder::signal_name(reason.signal));
   if (has_address(reason)) text += fmt::format(" at address {:#x}", reason.address);
   const auto sender = static_cast<int32_t>(reason.address);
   if (reason.code <= 0 && sender != process) text += fmt::format(", sent by process {}", sender);

@@ -15,6 +15,7 @@
 #include "cmd/parse_arguments.h"
 #include "cmd/request.h"
 #include "cmd/verbs.h"
+#include "engine/recording/ask_recording.h"
 #include "engine/replay.h"
 #include "engine/run.h"
 #include "output/sinks.h"
@@ -93,6 +94,8 @@ Expected<void> answer(const engine::Request& request, bool is_quiet, Outputs& ou
       CLEW_TRY(signals_as_descriptor(outputs.size() > 1 ? ReaderGone::GoesOn : ReaderGone::Ends));
   if (!request.from_path.empty()) return engine::replay(request, stop.get(), outputs.sink());
   Console console(is_quiet);
+  if (engine::asks_recording(request.text))
+    return engine::ask_recording(request, stop.get(), outputs.sink(), console);
   report_command(CLEW_TRY(engine::run(request, stop.get(), outputs.sink(), console)), console);
   return {};
 }

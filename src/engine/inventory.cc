@@ -16,6 +16,7 @@
 #include "engine/takeable.h"
 #include "inline/attachment.h"
 #include "query/fields.h"
+#include "query/recording_fields.h"
 #include "query/vocabulary.h"
 #include "target/catalog.h"
 #include "target/pattern.h"
@@ -289,6 +290,11 @@ Expected<std::string> list_fields(const NameRequest& request) {
   for (const query::FieldInfo& field : query::fields())
     all.push_back({field.name, query::name_of(field.type), field.where, field.doc});
   all.insert(all.end(), query::field_forms().begin(), query::field_forms().end());
+  for (const query::RecordingFieldInfo& field : query::recording_fields()) {
+    const bool is_everywhere = query::is_of_all_recorded(field);
+    all.push_back({field.name, query::name_of(field.type),
+                   is_everywhere ? "recording" : "some events of a recording", field.meaning});
+  }
   for (const query::FieldForm& field : all) {
     if (pattern.matches(field.name)) text += field_text(field, request.json);
   }

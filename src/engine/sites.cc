@@ -178,6 +178,7 @@ Expected<void> Finder::add(uint16_t source) {
     case SourceKind::SyscallReturn:
     case SourceKind::Tracepoint:
     case SourceKind::Profile:
+    case SourceKind::Recording:  // It is asked without processes (recording/ask_recording.h).
       return {};
     case SourceKind::Kernel:
     case SourceKind::KernelReturn:

@@ -11,6 +11,7 @@
 #include "query/evaluator.h"
 #include "query/fields.h"
 #include "query/print.h"
+#include "query/recording_fields.h"
 #include "query/token.h"
 #include "query/unsupported.h"
 
@@ -175,9 +176,10 @@ Expected<Value> Evaluator::source_member(const Value& event, std::string_view na
   for (const Export& candidate : source.exports) {
     if (same_word(candidate.name, name)) return exported(event, Export(candidate), span);
   }
+  const SourceKind kind = source.source.kind;
+  if (kind == SourceKind::Recording) return recording_member(event, name, span);
   const std::optional<uint64_t> number = argument_number(name);
   if (number) return argument(event, *number, span);
-  const SourceKind kind = source.source.kind;
   for (const std::string_view known : kernel_names(kind)) {
     if (same_word(known, name)) return kernel_member(event, known, span);
   }
@@ -192,6 +194,21 @@ Expected<Value> Evaluator::source_member(const Value& event, std::string_view na
     for (const Parameter& candidate : *parameters_of(event)) {
       if (candidate.name == name) return typed_argument(event, candidate, span);
     }
+  }
+  return fail_no_field(event, name, span);
+}
+
+Expected<Value> Evaluator::recording_member(const Value& event, std::string_view name, Span span) {
+  const RecordingFieldInfo* const own =
+      find_recording_field(source_of(event).source.recorded, name);
+  if (own != nullptr) {
+    Expression expression = field_expression(Field::Argument, static_cast<uint16_t>(own->field),
+                                             event.stream, at(span));
+    expression.type = own->type;
+    return scalar_value(std::move(expression));
+  }
+  for (const Field field : plain_recording_fields()) {
+    if (same_word(info(field).name, name)) return field_of(event, field, 0, span);
   }
   return fail_no_field(event, name, span);
 }
@@ -222,6 +239,11 @@ std::vector<std::string> Evaluator::names_of(const Value& event) {
   names.reserve(source.exports.size());
   for (const Export& candidate : source.exports) {
     names.push_back(candidate.name);
+  }
+  if (source.source.kind == SourceKind::Recording) {
+    const std::vector<std::string> own = recording_names(source.source.recorded);
+    names.insert(names.end(), own.begin(), own.end());
+    return names;
   }
   const bool has_arguments = has_field(source.source.kind, Field::Argument);
   if (has_arguments && parameters_of(event).has_value()) {
@@ -289,6 +311,13 @@ Expected<Value> Evaluator::default_columns(uint16_t stream, Span span) {
   Value record = value_of_kind(Value::Kind::Record);
   Value event = value_of_kind(Value::Kind::Event);
   event.stream = stream;
+  if (source_of(event).source.kind == SourceKind::Recording) {
+    for (const std::string_view name : {"tid", "order", "function", "file", "line"}) {
+      Value value = CLEW_TRY(source_member(event, name, span));
+      record.members.push_back({.name = std::string(name), .value = std::move(value)});
+    }
+    return record;
+  }
   for (const Field field : {Field::Time, Field::Pid, Field::Tid, Field::Function, Field::Probe}) {
     bool is_everywhere = true;
     for (const ResolvedSource& source : build_.streams[stream].sources) {

@@ -67,6 +67,7 @@ class Evaluator {
   [[nodiscard]] std::string shown_source(const ResolvedSource& source) const;
   bool exports(const Value& event, std::string_view name);
   Expected<Value> source_member(const Value& event, std::string_view name, Span span);
+  Expected<Value> recording_member(const Value& event, std::string_view name, Span span);
   Expected<Value> exported(const Value& event, const Export& what, Span span);
   Expected<Value> field_of(const Value& event, Field field, uint16_t index, Span span);
   Expected<Value> argument(const Value& event, uint64_t index, Span span);

@@ -15,13 +15,16 @@ constexpr uint32_t bit(SourceKind kind) {
   return 1U << static_cast<unsigned>(kind);
 }
 
-constexpr uint32_t kAll = ~0U;
+constexpr uint32_t kRecording = bit(SourceKind::Recording);
+// Their events happen now.
+constexpr uint32_t kLive = ~kRecording;
 constexpr uint32_t kTracer = bit(SourceKind::Tick) | bit(SourceKind::Begin) | bit(SourceKind::End);
-constexpr uint32_t kThread = kAll & ~kTracer;
+constexpr uint32_t kThread = kLive & ~kTracer;
+constexpr uint32_t kIdentity = kThread | kRecording;
 constexpr uint32_t kExit = bit(SourceKind::Return) | bit(SourceKind::Exception) |
                            bit(SourceKind::SyscallReturn) | bit(SourceKind::KernelReturn);
 constexpr uint32_t kReturn = kExit & ~bit(SourceKind::Exception);
-constexpr uint32_t kPlace = kThread & ~bit(SourceKind::Profile);
+constexpr uint32_t kPlace = kIdentity & ~bit(SourceKind::Profile);
 constexpr uint32_t kArguments = kThread & ~kExit;
 constexpr uint32_t kOfKernel = bit(SourceKind::Kernel) | bit(SourceKind::KernelReturn) |
                                bit(SourceKind::Syscall) | bit(SourceKind::SyscallReturn) |
@@ -48,23 +51,24 @@ constexpr std::array<FieldInfo, 18> kFields = {{
     {"time",
      Field::Time,
      {.unit = Unit::Timestamp},
-     "every source",
-     kAll,
+     "every source but recordings",
+     kLive,
      "when it happened, in ns of the monotonic clock; answers show the time of the day"},
-    {"pid", Field::Pid, kInt32, "process and kernel sources", kThread, "the process"},
-    {"tid", Field::Tid, kInt32, "process and kernel sources", kThread, "the thread"},
+    {"pid", Field::Pid, kInt32, "process and kernel sources", kIdentity, "the process"},
+    {"tid", Field::Tid, kInt32, "process and kernel sources", kIdentity, "the thread"},
     {"cpu", Field::Cpu, kInt32, "process and kernel sources", kThread, "the processor"},
     // TASK_COMM_LEN of the Linux kernel.
     {"comm", Field::Comm, string_of(16), "process and kernel sources", kThread,
      "the thread's name"},
-    {"procName", Field::ProcName, string_of(64), "process and kernel sources", kThread,
+    {"procName", Field::ProcName, string_of(64), "process and kernel sources", kIdentity,
      "the file name by which the process's program was started"},
-    {"host", Field::Host, string_of(64), "every source", kAll, "the machine's name"},
+    {"host", Field::Host, string_of(64), "every source but recordings", kLive,
+     "the machine's name"},
     {"function", Field::Function, string_of(256), "process and kernel sources but profile", kPlace,
      "the traced function's plain demangled name"},
     {"module", Field::Module, string_of(64), "process and kernel sources but profile", kPlace,
      "the file that holds the traced function"},
-    {"probe", Field::Probe, string_of(256), "every source", kAll,
+    {"probe", Field::Probe, string_of(256), "every source", ~0U,
      "the source or tracepoint, as the query names it"},
     {"caller", Field::Caller, kSymbol, "entry, return, exception, kernel", kCall,
      "where the traced function was called from"},
@@ -175,6 +179,8 @@ std::string_view name_of(SourceKind kind) {
       return "tracepoint";
     case SourceKind::Profile:
       return "profile";
+    case SourceKind::Recording:
+      return "recording";
   }
   return "";
 }

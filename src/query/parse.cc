@@ -48,11 +48,13 @@ void find_place(const SyntaxSource& source, const SyntaxText& text, const Report
   if (source.is_call) {
     const Expected<SourceKind> kind = kind_of(source, report);
     if (!kind) return;  // check_sources() says it.
+    const bool is_recording = *kind == SourceKind::Recording;
     const bool is_of_tracer =
         *kind == SourceKind::Tick || *kind == SourceKind::Begin || *kind == SourceKind::End;
     places.kernel = places.kernel || is_kernel_source(*kind);
     places.profile = places.profile || *kind == SourceKind::Profile;
-    places.process = places.process || (!is_kernel_source(*kind) && !is_of_tracer);
+    places.recording = places.recording || is_recording;
+    places.process = places.process || (!is_kernel_source(*kind) && !is_of_tracer && !is_recording);
     return;
   }
   const bool is_of_tracer = same_word(source.name, "begin") || same_word(source.name, "end");

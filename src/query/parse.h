@@ -32,8 +32,9 @@ Expected<void> check_syntax(const Text& text);
 struct SourcePlaces {
   bool kernel = false;
   bool process = false;
-  bool profile = false;  // Among those of the kernel.
-  bool stacks = false;   // The text has the word for a stack of a program.
+  bool profile = false;    // Among those of the kernel.
+  bool recording = false;  // Some of them.
+  bool stacks = false;     // The text has the word for a stack of a program.
 };
 Expected<SourcePlaces> places_of_sources(const Text& text);
 

@@ -3,7 +3,8 @@
 //
 //     sources := source { "," source }
 //     source  := head ["as" (STRING | dotted)] ["{" NAME "=" expression { "," … } "}"]
-//     head    := NAME "(" arguments ")" | scope "." NAME "(" arguments ")" | dotted | "(" query ")"
+//     head    := NAME "(" arguments ")" | "recording" "(" STRING ")" ["." NAME]
+//              | scope "." NAME "(" arguments ")" | dotted | "(" query ")"
 //     scope   := "cluster" | "machine" | "process" [ "(" arguments ")" ]
 #include <fmt/format.h>
 
@@ -76,7 +77,17 @@ Expected<SyntaxSource> Parser::named_source() {
   result.name_span.end = end_of_previous();
   result.is_call = at_symbol("(");
   if (result.is_call) result.arguments = CLEW_TRY(arguments());
+  if (result.is_call && same_word(result.name, "recording")) recorded_event(result);
   return result;
+}
+
+// recording("app.snap").line
+void Parser::recorded_event(SyntaxSource& source) {
+  if (!at_symbol(".") || peek(1).kind != TokenKind::Name || at_symbol("(", 2)) return;
+  take();
+  const Token name = take();
+  source.event = name.text;
+  source.event_span = name.span;
 }
 
 Expected<void> Parser::source_tail(SyntaxSource& source) {

@@ -9,6 +9,7 @@
 #include "query/fields.h"
 #include "query/parser.h"
 #include "query/print_expression.h"
+#include "query/recording_fields.h"
 #include "query/token.h"
 
 namespace clew::query {
@@ -57,6 +58,8 @@ std::string print_call(const Source& source) {
     case SourceKind::Tick:
     case SourceKind::Profile:
       return print_duration(source.period_ns);
+    case SourceKind::Recording:
+      return print_string(source.file);
     case SourceKind::Begin:
     case SourceKind::End:
       break;
@@ -188,7 +191,9 @@ class Printer {
 std::string print(const Source& source) {
   const bool is_scoped = source.scope != Scope::Session;
   const std::string_view name = is_scoped ? method_of(source.kind) : name_of(source.kind);
-  return fmt::format("{}{}({})", print_scope(source), name, print_call(source));
+  const bool is_recording = source.kind == SourceKind::Recording;
+  return fmt::format("{}{}({}){}{}", print_scope(source), name, print_call(source),
+                     is_recording ? "." : "", is_recording ? name_of(source.recorded) : "");
 }
 
 std::string print(const Query& query) {

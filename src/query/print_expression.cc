@@ -10,6 +10,7 @@
 #include "query/fields.h"
 #include "query/parser.h"
 #include "query/print.h"
+#include "query/recording_fields.h"
 
 namespace clew::query {
 namespace {
@@ -129,6 +130,9 @@ class ExpressionPrinter {
   [[nodiscard]] std::string field(const Expression& expression) const {
     const bool is_argument =
         expression.field == Field::Argument || expression.field == Field::EntryArgument;
+    if (is_argument && is_recorded(expression.stream)) {
+      return event(expression.stream) + std::string(recording_fields()[expression.index].name);
+    }
     const bool is_real = expression.type.kind == TypeKind::Float;
     std::string name(info(expression.field).name);
     if (is_argument) name = argument_name(expression.field, expression.index);
@@ -139,6 +143,11 @@ class ExpressionPrinter {
       name += fmt::format("({})", frames);
     }
     return event(expression.stream) + name;
+  }
+
+  [[nodiscard]] bool is_recorded(uint16_t stream) const {
+    return stream == 0 && !query_.sources.empty() &&
+           query_.sources[0].kind == SourceKind::Recording;
   }
 
   [[nodiscard]] std::string join_column(const Expression& expression) const {

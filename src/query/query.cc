@@ -22,8 +22,8 @@ bool Expression::operator==(const Expression& other) const {
 bool Source::operator==(const Source& other) const {
   return kind == other.kind && scope == other.scope && process == other.process &&
          module == other.module && function == other.function && file == other.file &&
-         line == other.line && offset_bytes == other.offset_bytes && period_ns == other.period_ns &&
-         label == other.label && inputs == other.inputs;
+         recorded == other.recorded && line == other.line && offset_bytes == other.offset_bytes &&
+         period_ns == other.period_ns && label == other.label && inputs == other.inputs;
 }
 
 bool Aggregate::operator==(const Aggregate& other) const {

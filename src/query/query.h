@@ -187,6 +187,7 @@ enum class SourceKind : uint8_t {
   KernelReturn,
   Tracepoint,
   Profile,
+  Recording,  // What a snap of the flight recorder, `file`, says that ran; nothing is traced.
 };
 
 // Those that fire in the kernel.
@@ -200,6 +201,9 @@ constexpr bool is_kernel_function(SourceKind kind) {
   return kind == SourceKind::Kernel || kind == SourceKind::KernelReturn;
 }
 
+// What events of a recording are; recording_fields.h has their names.
+enum class RecordedKind : uint8_t { Block, Line, Call, Return, Exception, Signal };
+
 enum class Scope : uint8_t { Session, Process, Machine, Cluster };
 
 struct Source {
@@ -208,7 +212,8 @@ struct Source {
   std::string process;   // Scope::Process: name pattern, or a pid in digits; empty = Session's.
   std::string module;    // Pattern, empty = not given.
   std::string function;  // Pattern (* ? [..]), demangled; for Usdt, Syscall, … the name.
-  std::string file;      // Line
+  std::string file;      // Line; Recording: the snap's.
+  RecordedKind recorded = RecordedKind::Block;  // Recording
   uint32_t line = 0;
   uint64_t offset_bytes = 0;
   uint64_t period_ns = 0;          // Tick, Profile

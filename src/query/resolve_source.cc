@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "query/recording_fields.h"
 #include "query/token.h"
 #include "query/vocabulary.h"
 
@@ -22,7 +23,7 @@ struct Provider {
   SourceKind kind;
 };
 
-constexpr std::array<Provider, 18> kProviders = {{{"entry", SourceKind::Entry},
+constexpr std::array<Provider, 19> kProviders = {{{"entry", SourceKind::Entry},
                                                   {"function", SourceKind::Entry},
                                                   {"return", SourceKind::Return},
                                                   {"exception", SourceKind::Exception},
@@ -38,6 +39,7 @@ constexpr std::array<Provider, 18> kProviders = {{{"entry", SourceKind::Entry},
                                                   {"kernel_return", SourceKind::KernelReturn},
                                                   {"tracepoint", SourceKind::Tracepoint},
                                                   {"profile", SourceKind::Profile},
+                                                  {"recording", SourceKind::Recording},
                                                   {"probe", SourceKind::Entry},
                                                   {"functions", SourceKind::Entry}}};
 
@@ -164,6 +166,8 @@ class SourceResolver {
         return function(std::move(source), "kernel(\"tcp_sendmsg\")");
       case SourceKind::Tracepoint:
         return name_only(std::move(source), "tracepoint(\"sched:sched_switch\")");
+      case SourceKind::Recording:
+        return recording(std::move(source));
     }
     return source;
   }
@@ -237,6 +241,25 @@ class SourceResolver {
     }
     source.file = text.substr(0, colon);
     return source;
+  }
+
+  Expected<Source> recording(Source source) const {
+    constexpr std::string_view kExample = "recording(\"app.snap\").line";
+    CLEW_TRY(expect_count(1, kExample));
+    source.file = CLEW_TRY(text_argument(0, kExample));
+    if (syntax_.event.empty()) return source;
+    std::vector<std::string_view> names;
+    for (const RecordedKindInfo& candidate : recorded_kinds()) {
+      names.push_back(candidate.name);
+      if (!same_word(candidate.name, syntax_.event)) continue;
+      source.recorded = candidate.kind;
+      return source;
+    }
+    const std::string hint = did_you_mean(syntax_.event, names);
+    return report_.fail(
+        syntax_.event_span,
+        fmt::format("a recording has no events '{}'{}", syntax_.event,
+                    hint.empty() ? fmt::format(", only {}", fmt::join(names, ", ")) : hint));
   }
 
   Expected<Source> period(Source source, std::string_view example) const {

@@ -78,6 +78,8 @@ struct SyntaxSource {
   std::string name{};    // Provider ("entry"), dotted tracepoint, or query name.
   bool is_call = false;  // name( arguments )
   std::vector<SyntaxExpression> arguments{};
+  std::string event{};  // recording(…).line: which events; empty when that is not said.
+  Span event_span{};
   std::string label{};                // as "label"
   std::vector<SyntaxItem> exports{};  // { name = expression }
   std::vector<SyntaxQuery> query;     // A query in parentheses: at most one, instead of a name.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query/unsupported.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
@@ -41,6 +42,20 @@ Expected<void> check_cell(const Expression& expression, const Reporter& report,
                           std::string_view what) {
   if (expression.type.kind != TypeKind::Float) return {};
   return fail(report, {expression.span, what});
+}
+
+bool is_recording(const Source& source) {
+  return source.kind == SourceKind::Recording;
+}
+
+// What is over has no end, and nothing happens beside it.
+Expected<void> check_recordings(const Query& query, const Reporter& report) {
+  const auto& sources = query.sources;
+  if (std::none_of(sources.begin(), sources.end(), is_recording)) return {};
+  const auto live = std::find_if_not(sources.begin(), sources.end(), is_recording);
+  if (live == sources.end()) return {};
+  return report.fail(live->span,
+                     fmt::format("a query asks recordings alone; {} happens now", print(*live)));
 }
 
 }  // namespace
@@ -89,6 +104,7 @@ Expected<void> check_supported(const Query& query, const Reporter& report) {
   for (const Source& source : query.sources) {
     if (is_unsupported(source)) return fail_unsupported(report, source);
   }
+  CLEW_TRY(check_recordings(query, report));
   for (const Join& join : query.joins) {
     return fail(report, {join.span, "a join by cause"});
   }

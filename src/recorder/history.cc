@@ -132,8 +132,10 @@ void History::make_one() {
   const size_t step = steps_left_ - 1;
   if (pieces_left_ > 1) {
     const Piece& piece = pieces_of(step)[--pieces_left_];
-    moments_.push_back(
-        {.address = piece.address, .place = piece.place, .depth = walk_.steps[step].depth});
+    moments_.push_back({.address = piece.address,
+                        .place = piece.place,
+                        .depth = walk_.steps[step].depth,
+                        .step = step});
     return;
   }
   if (pieces_left_ == 1 && !goes_on(step)) {
@@ -142,7 +144,8 @@ void History::make_one() {
                         .place = piece.place,
                         .depth = walk_.steps[step].depth,
                         .marks = walk_.steps[step].marks,
-                        .is_entry = walk_.steps[step].is_entry});
+                        .is_entry = walk_.steps[step].is_entry,
+                        .step = step});
   }
   --steps_left_;
   pieces_left_ = steps_left_ == 0 ? 0 : pieces_of(steps_left_ - 1).size();

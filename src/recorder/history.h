@@ -22,6 +22,7 @@ struct Moment {
   int32_t depth = 0;      // Calls in progress, relative to the others of the thread.
   uint8_t marks = 0;      // Of what may be missing in front of it: see walk.h.
   bool is_entry = false;  // The first one of an activation.
+  size_t step = 0;        // In which it begins, of Walk::steps.
 };
 
 class Moments {

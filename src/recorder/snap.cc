@@ -373,6 +373,11 @@ Expected<void> write_snap(const std::string& path, const Snap& snap) {
   return {};
 }
 
+std::string signal_name(int signal) {
+  const char* const name = sigabbrev_np(signal);
+  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
+}
+
 Expected<Snap> read_snap(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {

@@ -84,6 +84,9 @@ inline std::string_view file_of(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
+// "SIGSEGV"; "signal 40" where there is no name.
+std::string signal_name(int signal);
+
 // The file is made anew, for its owner alone. Errors: Io, also when there is one, or a link; then
 // no file is left.
 Expected<void> write_snap(const std::string& path, const Snap& snap);
