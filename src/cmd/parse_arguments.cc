@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/nearest.h"
+#include "cmd/duration.h"
 #include "cmd/verbs.h"
 
 namespace clew::cmd {
@@ -63,6 +64,14 @@ CLI::Validator whole_number(uint64_t least, uint64_t most) {
     const bool is_number = read.ec == std::errc() && read.ptr == end;
     if (is_number && number >= least && number <= most) return std::string();
     return fmt::format("'{}' is no whole number from {} to {}", text, least, most);
+  };
+  return CLI::Validator(problem_of, "");
+}
+
+CLI::Validator duration() {
+  const auto problem_of = [](const std::string& text) {
+    const auto read = parse_duration(text);
+    return read ? std::string() : read.error().message;
   };
   return CLI::Validator(problem_of, "");
 }

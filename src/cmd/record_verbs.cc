@@ -271,8 +271,7 @@ void add_options(CLI::App& app, RecordOptions& options) {
                  "a name by which clew snap --group takes it with others");
   app.add_flag("--each", options.each_iteration,
                "also record each iteration of loops that decide nothing");
-  app.add_flag("--no-follow", options.leaves_children,
-               "not what it and its children execute");
+  app.add_flag("--no-follow", options.leaves_children, "not what it and its children execute");
   app.add_flag("--no-cache", options.uses_no_cache,
                "analyse each file anew, and keep nothing for the next time");
   app.add_flag("-q,--quiet", options.is_quiet, "only errors and what the command prints");

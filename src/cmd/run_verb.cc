@@ -55,8 +55,10 @@ void declare_formats(CLI::App& app, RunArguments& arguments) {
 
 void declare(CLI::App& app, RunArguments& arguments) {
   declare_request(app, arguments.request);
-  app.add_option("--for", arguments.for_text, "end after this time: 10s, 500ms, 2m");
-  app.add_option("--every", arguments.every_text, "a partial answer each interval");
+  app.add_option("--for", arguments.for_text, "end after this time: 10s, 500ms, 2m")
+      ->check(duration());
+  app.add_option("--every", arguments.every_text, "a partial answer each interval")
+      ->check(duration());
   declare_formats(app, arguments);
   app.add_option("-o,--output", arguments.output.files,
                  "write the answer to this file (-: standard output), whose extension may say the "
