@@ -2,7 +2,6 @@
 #include "recorder/events.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace clew::recorder {
 
@@ -91,7 +90,7 @@ void ThreadEvents::add_lines() {
 // Activations of this depth and above it have ended.
 void ThreadEvents::leave(int32_t depth) {
   while (!stack_.empty() && stack_.back().depth >= depth) {
-    const Activation one = std::move(stack_.back());
+    const Activation one = stack_.back();
     stack_.pop_back();
     if (one.returns) add_return(one);
   }
