@@ -28,6 +28,7 @@
 #include "inline/brief_wait.h"
 #include "inline/interrupted_call.h"
 #include "inline/permission.h"
+#include "inline/seize.h"
 
 namespace clew::inline_ {
 namespace {
@@ -256,10 +257,11 @@ Expected<bool> StoppedTarget::seize_new_threads(std::vector<pid_t>& waiting) {
     if (more) tids->insert(tids->end(), more->begin(), more->end());
   }
   bool found = false;
+  const Seizing seizing(pid_);
   for (const pid_t tid : *tids) {
     if (std::find(seized_.begin(), seized_.end(), tid) != seized_.end()) continue;
     if (std::find(workers_.begin(), workers_.end(), tid) != workers_.end()) continue;
-    if (trace(PTRACE_SEIZE, tid, PTRACE_O_TRACESYSGOOD) != 0) {
+    if (seizing.seize(tid, PTRACE_O_TRACESYSGOOD, seized_) != 0) {
       CLEW_TRY(explain_refusal(tid, errno));
       continue;
     }

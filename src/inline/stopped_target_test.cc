@@ -28,12 +28,14 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "inline/brief_wait.h"
+#include "inline/seize.h"
 #include "inline/victim.h"
 
 namespace clew::inline_ {
@@ -146,6 +148,30 @@ TEST_F(Stopped, AnotherThreadsExecGoesOn) {
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
     EXPECT_EQ(victim_.ask("calls 5"), "5");
   }
+}
+
+// It waits until somebody waits for the thread that we have stopped, and who seizes it waits for
+// it.
+TEST_F(Stopped, AThreadThatExecutesIsSeizedBesideOneThatIsStopped) {
+  const auto before = target::list_threads(victim_.pid());
+  victim_.ask("storm 1");
+  const auto threads = target::list_threads(victim_.pid());
+  ASSERT_EQ(threads->size(), before->size() + 1);
+  const pid_t stopped = threads->back();
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, stopped, nullptr, nullptr), 0);
+  ASSERT_EQ(ptrace(PTRACE_INTERRUPT, stopped, nullptr, nullptr), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(stopped, &status, __WALL), stopped);
+  victim_.send("exec_thread");
+  ASSERT_TRUE(comes_true([&] { return state_of(victim_.pid()) == 'Z'; }));
+  const auto left = target::list_threads(victim_.pid());
+  ASSERT_EQ(left->size(), 3U);
+  {
+    const std::array taken = {stopped};
+    const Seizing seizing(victim_.pid());
+    (void)seizing.seize(left->back(), 0, taken);
+  }
+  EXPECT_EQ(victim_.read_line(), "ready");
 }
 
 TEST_F(Stopped, ThreadsThatAreBornWhileOthersRunAreStopped) {
