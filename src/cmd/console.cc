@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string>
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -16,6 +17,16 @@
 
 namespace clew::cmd {
 
+namespace {
+
+// fmt::print() throws where nobody reads any more, which is no reason to end.
+void put(const std::string& text) {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
+}
+
+}  // namespace
+
 Console::Console(bool quiet) : quiet_(quiet), is_terminal_(isatty(STDERR_FILENO) == 1) {}
 
 Console::~Console() {
@@ -23,7 +34,7 @@ Console::~Console() {
 }
 
 void Console::erase() {
-  if (line_shown_) fmt::print(stderr, "\r\x1b[K");
+  if (line_shown_) put("\r\x1b[K");
   line_shown_ = false;
 }
 
@@ -32,27 +43,25 @@ void Console::progress(std::string_view text) {
   if (quiet_ || !is_terminal_ || is_logged(LogLevel::Steps)) return;
   erase();
   if (text.empty()) return;
-  fmt::print(stderr, "clew: {} …", text);
-  (void)std::fflush(stderr);
+  put(fmt::format("clew: {} …", text));
   line_shown_ = true;
 }
 
 void Console::warning(std::string_view text) {
   erase();
-  fmt::print(stderr, "clew: warning: {}\n", text);
+  put(fmt::format("clew: warning: {}\n", text));
 }
 
 void Console::tell(std::string_view text) {
   erase();
   if (quiet_) return;
-  fmt::print(stderr, "clew: {}\n", text);
-  (void)std::fflush(stderr);
+  put(fmt::format("clew: {}\n", text));
 }
 
 int report(const Error& error) {
   // A diagnostic begins with its own place and has the text below it.
   const bool has_place = error.message.find(": error: ") != std::string::npos;
-  fmt::print(stderr, "{}{}\n", has_place ? "" : "clew: error: ", error.message);
+  put(fmt::format("{}{}\n", has_place ? "" : "clew: error: ", error.message));
   return kExitError;
 }
 

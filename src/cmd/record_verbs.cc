@@ -263,7 +263,7 @@ struct RecordOptions {
 };
 
 void add_options(CLI::App& app, RecordOptions& options) {
-  app.add_option("-p,--pid", options.process, "record this process");
+  app.add_option("-p,--pid", options.process, "record this process")->check(whole_number(1));
   app.add_option("--policy", options.policy,
                  "a file that says what to record, and how many snaps to keep");
   app.add_option("-o,--output", options.folder, "the folder for snaps; else the current one");
@@ -278,9 +278,6 @@ void add_options(CLI::App& app, RecordOptions& options) {
 }
 
 std::string what_is_wrong(const RecordOptions& options, const std::vector<std::string>& command) {
-  if (options.process && *options.process <= 0) {
-    return fmt::format("{} is no process", *options.process);
-  }
   if (options.process && !command.empty()) {
     return "a process and a command: clew record -p PID, or clew record -- COMMAND ARGUMENT...";
   }

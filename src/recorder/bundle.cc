@@ -22,6 +22,7 @@
 #include "recorder/show.h"
 #include "recorder/snap_modules.h"
 #include "recorder/source_text.h"
+#include "target/module_image.h"
 
 namespace clew::recorder {
 
@@ -30,7 +31,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t kFolderMode = 0700;
-constexpr std::string_view kDebugFolder = "/usr/lib/debug";
 constexpr std::array<std::string_view, 22> kSourceEndings = {
     ".c",   ".C",   ".cc",  ".cp",  ".cpp", ".cxx", ".c++", ".h", ".H", ".hh", ".hpp",
     ".hxx", ".h++", ".inc", ".inl", ".ipp", ".tcc", ".def", ".y", ".l", ".s",  ".S"};
@@ -62,7 +62,8 @@ Expected<void> copy_bytes(const FileDescriptor& from, const std::string& path) {
     const ssize_t got = read(from.get(), part.data(), part.size());
     if (got < 0) return io_error(path, errno);
     if (got == 0) break;
-    if (write(to.get(), part.data(), static_cast<size_t>(got)) != got) return io_error(path, errno);
+    const ssize_t put = write(to.get(), part.data(), static_cast<size_t>(got));
+    if (put != got) return io_error(path, put < 0 ? errno : ENOSPC);
   }
   // Whether a source is older than its module is judged by their times.
   struct stat status {};
@@ -94,14 +95,22 @@ class Bundler {
     if (!snap.files.empty())
       return fail(ErrorCode::Refused, fmt::format("{} is a bundle", request_.snap));
     if (mkdir(request_.folder.c_str(), kFolderMode) != 0) return io_error(request_.folder, errno);
-    const std::string name(file_of(request_.snap));
-    CLEW_TRY(copy_file(request_.snap, fmt::format("{}/{}", request_.folder, name)));
-    add_modules(snap);
-    CLEW_TRY(add_sources(snap));
-    return std::move(contents_);
+    Expected<void> filled = fill(snap);
+    if (filled) return std::move(contents_);
+    std::error_code error;
+    fs::remove_all(request_.folder, error);
+    return tl::unexpected(std::move(filled.error()));
   }
 
  private:
+  Expected<void> fill(const Snap& snap) {
+    std::string name(file_of(request_.snap));
+    if (!name.ends_with(".snap")) name += ".snap";  // By which it is found (snap_in).
+    CLEW_TRY(copy_file(request_.snap, fmt::format("{}/{}", request_.folder, name)));
+    add_modules(snap);
+    return add_sources(snap);
+  }
+
   // The same file may be wanted twice.
   bool add(const std::string& from, const std::string& path) {
     const auto to = below(files_, path);
@@ -123,9 +132,8 @@ class Bundler {
 
   // Where it is looked for by the module's build-id.
   static std::string debug_path(const ReadModule& module, const std::string& found) {
-    const std::string_view id = module.image->build_id();
-    if (id.size() < 4) return found;
-    return fmt::format("{}/.build-id/{}/{}.debug", kDebugFolder, id.substr(0, 2), id.substr(2));
+    const std::string path = debug_file_of(module.image->build_id());
+    return path.empty() ? found : path;
   }
 
   Expected<void> add_sources(const Snap& snap) {
@@ -173,6 +181,12 @@ Expected<std::string> snap_in(const std::string& folder) {
   if (error) return io_error(folder, error.value());
   if (found) return *found;
   return fail(ErrorCode::NotFound, fmt::format("{} is no bundle: it has no snap", folder));
+}
+
+std::string debug_file_of(std::string_view build_id) {
+  if (build_id.size() < 4) return {};
+  return fmt::format("{}/.build-id/{}/{}.debug", target::ReadOptions().debug_directory,
+                     build_id.substr(0, 2), build_id.substr(2));
 }
 
 std::string file_in_bundle(const Snap& snap, const std::string& path) {

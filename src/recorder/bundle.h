@@ -42,6 +42,9 @@ Expected<BundleContents> write_bundle(const BundleRequest& request);
 // The path of a bundle's only snap. Errors: NotFound; Refused when there are several.
 Expected<std::string> snap_in(const std::string& folder);
 
+// Where debug files of packages are, in hexadecimal digits; empty for what is no build-id.
+std::string debug_file_of(std::string_view build_id);
+
 // The file that has this path in the bundle of a snap, if there is one; else the path.
 std::string file_in_bundle(const Snap& snap, const std::string& path);
 

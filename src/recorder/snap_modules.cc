@@ -36,7 +36,9 @@ Expected<ReadModule> read_module(const Snap& snap, const SnapModule& described) 
   module.described = &described;
   const std::string path = file_in_bundle(snap, described.path);
   target::ReadOptions options;
-  options.debug_directory = file_in_bundle(snap, options.debug_directory);
+  const std::string packed = debug_file_of(described.build_id);
+  if (!packed.empty() && file_in_bundle(snap, packed) != packed)
+    options.debug_directory = file_in_bundle(snap, options.debug_directory);
   module.image =
       std::make_unique<target::ModuleImage>(CLEW_TRY(target::ModuleImage::read(path, options)));
   if (module.image->build_id() != described.build_id) {

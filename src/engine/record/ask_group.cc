@@ -28,9 +28,8 @@ bool is_ours(const RecorderSocket& socket) {
 }
 
 std::vector<RecorderSocket> our_groups() {
-  std::vector<RecorderSocket> all = recorder_sockets();
-  std::erase_if(all, [](const RecorderSocket& one) { return one.group.empty() || !is_ours(one); });
-  return all;
+  return recorder_sockets(
+      [](const RecorderSocket& one) { return !one.group.empty() && is_ours(one); });
 }
 
 tl::unexpected<Error> no_group(const std::string& group, const std::vector<RecorderSocket>& all) {
@@ -51,9 +50,10 @@ std::vector<SnapConnection> connect_to(const std::string& group,
                                        const std::vector<RecorderSocket>& all) {
   std::vector<SnapConnection> connections;
   std::set<pid_t> seen;
+  const auto deadline = SnapConnection::new_deadline();
   for (const RecorderSocket& socket : all) {
     if (socket.group != group || seen.contains(socket.recorder)) continue;
-    auto connection = SnapConnection::open(socket);
+    auto connection = SnapConnection::open(socket, deadline);
     if (!connection) continue;
     seen.insert(socket.recorder);
     connections.push_back(std::move(*connection));

@@ -65,9 +65,10 @@ Expected<pid_t> recorder_of(pid_t process) {
 }
 
 Expected<SnapConnection> connect_to_recorder(pid_t process, pid_t recorder) {
-  for (const RecorderSocket& socket : recorder_sockets()) {
-    if (socket.recorder != recorder) continue;
-    if (auto connection = SnapConnection::open(socket)) return std::move(*connection);
+  const auto deadline = SnapConnection::new_deadline();
+  const auto is_its = [recorder](const RecorderSocket& one) { return one.recorder == recorder; };
+  for (const RecorderSocket& socket : recorder_sockets(is_its)) {
+    if (auto connection = SnapConnection::open(socket, deadline)) return std::move(*connection);
   }
   const auto tracer = target::read_process(recorder);
   return fail(ErrorCode::Refused,

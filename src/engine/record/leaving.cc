@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,10 @@ namespace clew::engine {
 
 Expected<void> check_recordable(pid_t pid) {
   const target::ProcessFacts facts = CLEW_TRY(target::read_facts(pid));
+  if (const pid_t process = status_of(pid).process; process != pid && process != 0) {
+    return fail(ErrorCode::Refused, fmt::format("{} is a thread of process {}: clew record -p {}",
+                                                pid, process, process));
+  }
   if (is_recorded(pid)) {
     return fail(ErrorCode::Refused,
                 facts.tracer_pid != 0
@@ -85,7 +90,9 @@ Expected<void> Leaving::run() {
 
 RecordedProcesses Leaving::find_others() const {
   RecordedProcesses found = recorded_;
+  std::set<const RecordedProcess*> asked;
   for (const auto& [process, recorded] : recorded_) {
+    if (!asked.insert(recorded.get()).second) continue;  // It answers for all that share it.
     for (const pid_t child : recorded->children())
       found.emplace(child, recorded);
   }
@@ -97,15 +104,19 @@ RecordedProcesses Leaving::find_others() const {
 Expected<void> Leaving::leave(RecordedProcess& recorded, pid_t process) {
   constexpr unsigned kTriesMax = 100;
   constexpr std::chrono::milliseconds kPause{50};
+  if (runs_on_its_parents_memory(process)) return {};  // It is left with that one.
   for (unsigned tried = 1;; ++tried) {
     Expected<void> left = recorded.leave(process, is_watched(process) ? &stops_ : nullptr);
+    stops_.let_go(process);
     if (left || !lives(process)) return {};
     if (tried < kTriesMax) {
       inline_::wait_briefly(kPause);
       continue;
     }
-    return fail(ErrorCode::Io, fmt::format("process {} runs on, and its functions on copies: {}",
-                                           process, left.error().message));
+    return fail(ErrorCode::Io,
+                fmt::format("process {} runs on, and its functions on copies: {} (clew detach {} "
+                            "leads calls to the originals)",
+                            process, left.error().message, process));
   }
 }
 

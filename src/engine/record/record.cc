@@ -213,10 +213,11 @@ class Recorder final : public WatchListener {
       return fail(ErrorCode::Refused,
                   fmt::format("no function of process {} can be recorded", pid));
     }
-    if (!is_recorded || stops.ended_by() != 0) return leave_untraced(pid);
+    if (!is_recorded || stops.ended_by() != 0) return leave(stops);
     auto watch = Watch::seize_running(pid, std::move(stops));
     if (!watch) {
-      (void)leave_untraced(pid);
+      Stops others = CLEW_TRY(Stops::open(Stops::EndedBy::KillAndTerminal));
+      CLEW_TRY(leave(others));
       return tl::unexpected(std::move(watch.error()));
     }
     watch->set_fatal(request_.signals);
@@ -226,14 +227,13 @@ class Recorder final : public WatchListener {
     notices_.armed(fmt::format("recording process {}", pid));
     const Expected<int> watched = watch->run(*this);
     snaps_.tell_suppressed();
+    const Expected<int> left = leave(watch->stops());
     CLEW_TRY(watched);
-    CLEW_TRY(Leaving(recorded_, watch->stops()).run());
-    return 0;
+    return left;
   }
 
-  Expected<int> leave_untraced(pid_t pid) {
-    const auto recorded = recorded_.find(pid);
-    if (recorded != recorded_.end()) CLEW_TRY(recorded->second->leave(pid, nullptr));
+  Expected<int> leave(Stops& stops) {
+    CLEW_TRY(Leaving(recorded_, stops).run());
     return 0;
   }
 

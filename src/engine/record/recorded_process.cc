@@ -6,9 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <linux/kcmp.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/user.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +16,7 @@
 #include "abi/slot.h"
 #include "base/clock_ns.h"
 #include "base/log.h"
+#include "engine/record/thread_status.h"
 
 namespace clew::engine {
 
@@ -182,10 +181,7 @@ std::optional<uint32_t> RecordedProcess::slot_at(uint64_t gs_base) const {
 
 // One that shares its parent's memory (vfork) goes on as its parent.
 void RecordedProcess::set_aside(pid_t child) const {
-  const auto who = target::read_process(child);
-  if (!who) return;
-  const pid_t parent = target::memory_holder(who->parent_pid);
-  if (syscall(SYS_kcmp, child, parent, KCMP_VM, 0, 0) <= 0) return;
+  if (runs_on_its_parents_memory(child)) return;
   user_regs_struct registers{};
   if (ptrace(PTRACE_GETREGS, child, nullptr, &registers) != 0 || !slot_at(registers.gs_base))
     return;
@@ -357,18 +353,27 @@ bool RecordedProcess::is_known(const target::ProcessModule& module) const {
 
 // What throws goes through the copies that are on the stacks.
 Expected<void> RecordedProcess::leave(pid_t process, Stops* stops) {
-  const bool keeps_answers =
-      std::any_of(installed_.begin(), installed_.end(), [](const Installed& one) {
-        return ModuleFiles::unwinds(one.planned.module, *one.planned.file).value_or(true);
-      });
+  const bool keeps = keeps_answers();
   std::optional<Standstill> threads;
   if (stops != nullptr) threads.emplace(*stops, process, 0, Standstill::Calls::Stopped);
   if (threads && !threads->is_complete()) {
     return fail(ErrorCode::Io,
                 fmt::format("not all threads of process {} can be stopped", process));
   }
+  // The child runs on the same memory, and may stand in the bytes of an entry.
+  if (threads && threads->has_vforked())
+    return fail(ErrorCode::Io, fmt::format("a thread of process {} waits in vfork", process));
   return attachment_->restore_entries(
-      {.process = process, .is_held = stops != nullptr, .keeps_answers = keeps_answers});
+      {.process = process, .is_held = stops != nullptr, .keeps_answers = keeps});
+}
+
+bool RecordedProcess::keeps_answers() {
+  if (!unwinds_) {
+    unwinds_ = std::any_of(installed_.begin(), installed_.end(), [](const Installed& one) {
+      return ModuleFiles::unwinds(one.planned.module, *one.planned.file).value_or(true);
+    });
+  }
+  return *unwinds_;
 }
 
 recorder::HeadPlaces RecordedProcess::places_of(const inline_::CopyRoom& room) const {

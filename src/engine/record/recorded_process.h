@@ -99,6 +99,8 @@ class RecordedProcess {
   Expected<void> leave(pid_t process, Stops* stops);
 
  private:
+  // Exceptions may go through copies.
+  bool keeps_answers();
   // A module that is going to be recorded.
   struct Planned {
     target::ProcessModule module;
@@ -160,6 +162,7 @@ class RecordedProcess {
   std::optional<inline_::Attachment> attachment_;
   std::optional<inline_::Answers> answers_;  // Nothing when the C library has no such function.
   CallSites call_sites_;
+  std::optional<bool> unwinds_;  // See keeps_answers().
   std::vector<Installed> installed_;
   bool is_held_ = false;
   bool opens_libraries_ = false;

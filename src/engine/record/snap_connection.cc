@@ -29,7 +29,7 @@ namespace clew::engine {
 namespace {
 
 constexpr int kAnswerTimeMaxMs = 30'000;
-constexpr size_t kNamesMax = 1024;
+constexpr size_t kNamesMax = 65536;
 
 // "clew-record-PID-RANDOM", with a group "clew-record-PID-RANDOM-GROUP".
 std::optional<RecorderSocket> socket_of(std::string_view name) {
@@ -121,22 +121,30 @@ Expected<std::vector<recorder::Snap>> snaps_in(std::span<const uint8_t> bytes) {
 }  // namespace
 
 // unix(7), /proc/net/unix: the path is the last word of a line, with an '@' for the zero in front.
-std::vector<RecorderSocket> recorder_sockets() {
+std::vector<RecorderSocket> recorder_sockets(
+    const std::function<bool(const RecorderSocket&)>& is_wanted) {
   std::vector<RecorderSocket> all;
   std::ifstream file("/proc/net/unix");
   for (std::string line; std::getline(file, line) && all.size() < kNamesMax;) {
     const size_t at = line.rfind(" @");
     if (at == std::string::npos) continue;
     auto socket = socket_of(std::string_view(line).substr(at + 2));
-    if (socket) all.push_back(std::move(*socket));
+    if (socket && is_wanted(*socket)) all.push_back(std::move(*socket));
   }
   return all;
 }
 
-std::optional<SnapConnection> SnapConnection::open(const RecorderSocket& socket) {
-  FileDescriptor descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  const timeval time_max = {.tv_sec = 1, .tv_usec = 0};  // Also connect(2) waits no longer.
-  (void)setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &time_max, sizeof(time_max));
+std::optional<SnapConnection> SnapConnection::open(const RecorderSocket& socket,
+                                                   Deadline deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
+      deadline - std::chrono::steady_clock::now());
+  const int waits = left.count() > 0 ? 0 : SOCK_NONBLOCK;
+  FileDescriptor descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | waits, 0));
+  // Also connect(2) waits no longer.
+  const timeval time_max = {.tv_sec = left.count() / 1'000'000,
+                            .tv_usec = left.count() % 1'000'000};
+  if (waits == 0)
+    (void)setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &time_max, sizeof(time_max));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path + 1, socket.name.data(), socket.name.size());
@@ -150,7 +158,8 @@ std::optional<SnapConnection> SnapConnection::open(const RecorderSocket& socket)
   socklen_t credentials_size = sizeof(credentials);
   const bool is_known =
       getsockopt(descriptor.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &credentials_size) == 0;
-  if (!is_known || credentials.pid != socket.recorder) return std::nullopt;
+  const bool is_ours = geteuid() == 0 || credentials.uid == geteuid();
+  if (!is_known || !is_ours || credentials.pid != socket.recorder) return std::nullopt;
   return SnapConnection(std::move(descriptor), socket.recorder);
 }
 

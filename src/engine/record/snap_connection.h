@@ -4,6 +4,8 @@
 // file.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,13 +25,22 @@ struct RecorderSocket {
   std::string group;
 };
 
-// Of all names that look like a recorder's, in this network name space; no more than a limit.
-std::vector<RecorderSocket> recorder_sockets();
+// Of all names that look like a recorder's, in this network name space, those that are wanted; no
+// more than a limit.
+std::vector<RecorderSocket> recorder_sockets(
+    const std::function<bool(const RecorderSocket&)>& is_wanted);
 
 class SnapConnection {
  public:
-  // Nothing when it is not the recorder who listens there.
-  static std::optional<SnapConnection> open(const RecorderSocket& socket);
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  // Nothing when it is not the recorder who listens there, or another user's and we are not root.
+  // Whoever has too many askers is waited for until the deadline, which is one for all that are
+  // tried: anybody can have such a name.
+  static std::optional<SnapConnection> open(const RecorderSocket& socket, Deadline deadline);
+  static Deadline new_deadline() {
+    return std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  }
 
   [[nodiscard]] pid_t recorder() const { return recorder_; }
   // `process`: one, or kAllProcesses. Does not wait for the answer.

@@ -144,6 +144,11 @@ bool Standstill::is_complete() const {
   });
 }
 
+bool Standstill::has_vforked() const {
+  return std::any_of(threads_.begin(), threads_.end(),
+                     [](const Thread& thread) { return thread.state == State::InVfork; });
+}
+
 size_t Standstill::stopped_count() const {
   return static_cast<size_t>(
       std::count_if(threads_.begin(), threads_.end(),

@@ -42,6 +42,8 @@ class Standstill {
   [[nodiscard]] size_t stopped_count() const;
   // Does every thread stand?
   [[nodiscard]] bool is_complete() const;
+  // Does one of them wait for a child that has the same memory?
+  [[nodiscard]] bool has_vforked() const;
 
  private:
   enum class State : uint8_t {

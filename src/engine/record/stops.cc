@@ -9,10 +9,12 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
 #include "base/error_text.h"
+#include "engine/record/thread_status.h"
 
 namespace clew::engine {
 
@@ -29,16 +31,49 @@ pid_t wait_without_waiting(pid_t thread, int& status) {
   return waited;
 }
 
+bool is_group_stop(const Stop& stop) {
+  return stop.status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(stop.status) != SIGTRAP;
+}
+
+// What the thread gets as it goes on; events, and stops at system calls, have no signal.
+intptr_t signal_of(const Stop& stop) {
+  const int signal = WSTOPSIG(stop.status);
+  return stop.status >> 16 == 0 && signal != (SIGTRAP | 0x80) ? signal : 0;
+}
+
 }  // namespace
 
-// An ignored SIGCHLD, which we may have been started with, would never become readable.
+Stops::~Stops() {
+  for (const Stop& stop : held_) {
+    if (WIFSTOPPED(stop.status))
+      (void)ptrace(PTRACE_DETACH, stop.thread, nullptr, reinterpret_cast<void*>(signal_of(stop)));
+  }
+}
+
+void Stops::let_go(pid_t process) {
+  std::erase_if(held_, [process](const Stop& stop) {
+    if (status_of(stop.thread).process != process) return false;
+    if (WIFSTOPPED(stop.status)) {
+      (void)ptrace(is_group_stop(stop) ? PTRACE_LISTEN : PTRACE_CONT, stop.thread, nullptr,
+                   reinterpret_cast<void*>(signal_of(stop)));
+    }
+    return true;
+  });
+}
+
+// An ignored SIGCHLD, which we may have been started with, would never become readable. That nobody
+// reads what we say is no reason to end.
 Expected<Stops> Stops::open(EndedBy ended_by) {
   (void)std::signal(SIGCHLD, SIG_DFL);
+  (void)std::signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
   (void)sigemptyset(&signals);
   for (const int signal : {SIGCHLD, SIGTERM, SIGHUP})
     (void)sigaddset(&signals, signal);
-  if (ended_by == EndedBy::KillAndTerminal) (void)sigaddset(&signals, SIGINT);
+  if (ended_by == EndedBy::KillAndTerminal) {
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGQUIT);
+  }
   if (const int error = pthread_sigmask(SIG_BLOCK, &signals, nullptr); error != 0) {
     return fail(ErrorCode::Io, fmt::format("pthread_sigmask: {}", error_text(error)));
   }

@@ -30,6 +30,11 @@ class Stops {
 
   // Errors: Io.
   static Expected<Stops> open(EndedBy ended_by = EndedBy::Kill);
+  Stops(Stops&&) noexcept = default;
+  Stops& operator=(Stops&&) = delete;
+  // Threads whose stops nobody has asked for go on without us, with the signals that they stopped
+  // for: the kernel gives back those alone that waitpid(2) has not told.
+  ~Stops();
 
   static constexpr std::chrono::milliseconds kNoLimit{-1};
 
@@ -42,7 +47,9 @@ class Stops {
   // Came too early, and is to be told later; the thread stands meanwhile.
   void hold(const Stop& stop) { held_.push_back(stop); }
   [[nodiscard]] bool holds(pid_t thread) const;
-  // The signal by which somebody ends us (SIGTERM, SIGHUP; SIGINT); 0: none.
+  // Threads of the process go on that stand for one that came too early.
+  void let_go(pid_t process);
+  // The signal by which somebody ends us (SIGTERM, SIGHUP; SIGINT, SIGQUIT); 0: none.
   [[nodiscard]] int ended_by() const { return ended_by_; }
   // The same, after a look: for who does not wait for stops.
   [[nodiscard]] int look_ended_by() {

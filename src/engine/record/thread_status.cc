@@ -10,7 +10,11 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <linux/kcmp.h>
 #include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/process.h"
 
 namespace clew::engine {
 
@@ -84,6 +88,13 @@ bool waits_for_vfork(pid_t process, pid_t thread) {
   if (!waits || !waits->is_in_call) return false;
   const uint64_t call = waits->registers.orig_rax;
   return call == SYS_vfork || call == SYS_clone || call == SYS_clone3;
+}
+
+bool runs_on_its_parents_memory(pid_t process) {
+  const auto who = target::read_process(process);
+  if (!who) return false;
+  const pid_t parent = target::memory_holder(who->parent_pid);
+  return syscall(SYS_kcmp, process, parent, KCMP_VM, 0, 0) == 0;
 }
 
 std::vector<pid_t> threads_of(pid_t process) {

@@ -40,4 +40,7 @@ bool waits_for_vfork(pid_t process, pid_t thread);
 
 std::vector<pid_t> threads_of(pid_t process);
 
+// A child in vfork: what is changed in it is changed in its parent.
+bool runs_on_its_parents_memory(pid_t process);
+
 }  // namespace clew::engine

@@ -16,6 +16,8 @@
 
 #include "base/error_text.h"
 #include "engine/record/thread_status.h"
+#include "inline/interrupted_call.h"
+#include "inline/seize.h"
 #include "inline/stopped_target.h"
 
 namespace clew::engine {
@@ -45,12 +47,8 @@ bool kills(const ThreadStatus& status, const siginfo_t& info, recorder::SignalSe
   return is_forced || (status.ignored & bit) == 0;
 }
 
-bool seize_thread(pid_t thread) {
-  constexpr auto kOptions =
-      static_cast<intptr_t>(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
-                            PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD);
-  return ptrace(PTRACE_SEIZE, thread, nullptr, reinterpret_cast<void*>(kOptions)) == 0;
-}
+constexpr uint64_t kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+                              PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
 
 tl::unexpected<Error> cannot_watch(pid_t pid, int error) {
   return fail(ErrorCode::Refused,
@@ -65,7 +63,7 @@ void let_go(__ptrace_request how, pid_t thread, int signal) {
 
 Expected<Watch> Watch::seize(pid_t pid) {
   Stops stops = CLEW_TRY(Stops::open());
-  if (!seize_thread(pid)) return cannot_watch(pid, errno);
+  if (inline_::Seizing(pid).seize(pid, kOptions, {}) != 0) return cannot_watch(pid, errno);
   return Watch(pid, std::move(stops));
 }
 
@@ -74,21 +72,42 @@ Expected<Watch> Watch::seize_running(pid_t pid, Stops stops) {
   Watch watch(pid, std::move(stops));
   watch.process_of_.clear();
   watch.is_child_ = false;
+  const inline_::Seizing seizing(pid);
+  std::vector<pid_t> seized;
   for (bool finds_more = true; finds_more;) {
     finds_more = false;
     for (const pid_t thread : threads_of(pid)) {
       if (watch.process_of_.contains(thread) || inline_::is_worker(thread)) continue;
-      const bool is_seized = seize_thread(thread);
+      const bool is_seized = seizing.seize(thread, kOptions, seized) == 0;
       const int error = errno;
       const ThreadStatus status = status_of(thread);
       if (status.process != pid || status.has_ended()) continue;
-      if (!is_seized && status.tracer != getpid()) return cannot_watch(pid, error);
+      if (!is_seized && status.tracer != getpid()) {
+        watch.let_all_go();
+        return cannot_watch(pid, error);
+      }
       watch.process_of_.emplace(thread, pid);
+      seized.push_back(thread);
       finds_more = true;
     }
   }
+  // Whose ends were taken there.
+  std::erase_if(watch.process_of_,
+                [](const auto& one) { return status_of(one.first).process == 0; });
   if (!watch.process_of_.empty()) return watch;
   return fail(ErrorCode::NotFound, fmt::format("process {} has exited", pid));
+}
+
+// They are detached with their stops.
+void Watch::let_all_go() {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  for (const auto& [thread, process] : process_of_) {
+    if (ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) != 0) continue;
+    const auto stop = stops_.of(thread, deadline);
+    if (!stop) continue;
+    inline_::mend_interrupted_call({thread, 0, false});
+    stops_.hold(*stop);
+  }
 }
 
 // What it waits for is done by the time that it goes on.
@@ -154,6 +173,9 @@ void Watch::handle_signal(const Stop& stop, WatchListener& listener) {
                      threads);
   } else if ((status.caught & recorder::signal_bit(signal)) != 0) {
     listener.caught(status.process, {stop.thread, registers_of(stop.thread)});
+  } else {
+    // A traced thread stops for what it ignores, too, and its call has ended for nothing.
+    inline_::mend_interrupted_call({stop.thread, signal, false});
   }
   go_on(stop.thread, signal);
 }

@@ -91,6 +91,7 @@ class Watch {
   void meet(pid_t thread, WatchListener& listener);
   void go_on(pid_t thread, int signal);
   [[nodiscard]] bool is_gone() const;
+  void let_all_go();
   void look_at_loaders(WatchListener& listener);
 
   pid_t pid_;

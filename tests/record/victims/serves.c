@@ -6,6 +6,9 @@
 //     crash         the first thread stores to nowhere
 //     thread        one of the others does
 //     fork          a child does, and the answer is its status
+//     vfork         one thread waits for a child on its memory, which works for some milliseconds,
+//     and
+//                   another program's start; again and again, until the end
 //     child         a child is there until a line comes, and works
 //     load FILE     opens loaded.c's library, and calls what is in it
 //     loaded        which stores to nowhere
@@ -35,6 +38,7 @@ struct worker {
 };
 static struct worker workers[kThreadsMax];
 static int worker_count;
+static pthread_t vforking;
 static _Atomic(int) is_over;
 static _Atomic(int) shall_fault;
 static int* volatile nowhere;
@@ -102,6 +106,7 @@ static int end(void) {
       sched_yield();
   }
   atomic_store(&is_over, 1);
+  if (vforking != 0) pthread_join(vforking, NULL);
   for (int i = 0; i < worker_count; ++i) {
     pthread_join(workers[i].thread, NULL);
     const uint64_t turns = atomic_load(&workers[i].turns);
@@ -125,6 +130,22 @@ static void in_child(void) {
   int status = 0;
   waitpid(child, &status, 0);
   answer(WIFSIGNALED(status) ? WTERMSIG(status) : -1);
+}
+
+static void* vfork_on(void* argument) {
+  for (uint64_t i = 0; !atomic_load(&is_over); ++i) {
+    const pid_t child = vfork();
+    if (child == 0) {
+      for (int k = 0; k < 3000; ++k)
+        (void)next(i, (uint64_t)k);
+      execl("/bin/true", "true", (char*)NULL);
+      _exit(1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) abort();
+  }
+  return argument;
 }
 
 // Works until it is killed.
@@ -153,6 +174,10 @@ KEPT static int obey(int depth) {
     pause();
   }
   if (strcmp(line, "fork") == 0) in_child();
+  if (strcmp(line, "vfork") == 0) {
+    pthread_create(&vforking, NULL, vfork_on, NULL);
+    answer(0);
+  }
   if (strcmp(line, "child") == 0) with_child();
   if (strncmp(line, "load ", 5) == 0) load(line + 5);
   if (strcmp(line, "loaded") == 0) ((void (*)(int))dlsym(library, "loaded_faults"))(2);
