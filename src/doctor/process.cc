@@ -88,7 +88,9 @@ void judge_sessions(const ProcessView& view, Findings& findings) {
   if (view.arena->residue && engine::is_recorded(view.pid)) {
     findings.problem("residue", {.detail = "a recorder is gone; copies of it stay in the process",
                                  .refused = "the process [recorded]",
-                                 .remedy = "start it anew"});
+                                 .remedy = fmt::format("clew detach {} leads calls to its own "
+                                                       "functions; to be traced, start it anew",
+                                                       view.pid)});
   } else if (view.arena->residue) {
     findings.problem("residue", {.detail = "a killed session left its probes",
                                  .remedy = fmt::format("clew detach {}", view.pid)});
@@ -215,11 +217,17 @@ void judge_text(const ProcessView& view, Findings& findings) {
     const std::string more = view.uprobes.size() > kShownMax
                                  ? fmt::format(" and {} more", view.uprobes.size() - kShownMax)
                                  : "";
-    findings.note("uprobes",
-                  {.detail = fmt::format("others have set uprobes or breakpoints in it, at {}{}",
-                                         fmt::join(shown, ", "), more),
-                   .refused = "functions where one stands [foreign-patch]",
-                   .remedy = "end bpftrace, perf, gdb and the like first"});
+    const std::string places = fmt::format("{}{}", fmt::join(shown, ", "), more);
+    if (engine::is_recorded(view.pid)) {
+      findings.note("text", {.detail = fmt::format("a recorder's jumps are in it, at {}", places),
+                             .remedy = "one in the C library stays where exceptions may go through "
+                                       "copies"});
+    } else {
+      findings.note("uprobes", {.detail = fmt::format(
+                                    "others have set uprobes or breakpoints in it, at {}", places),
+                                .refused = "functions where one stands [foreign-patch]",
+                                .remedy = "end bpftrace, perf, gdb and the like first"});
+    }
   }
   if (!view.modules) return;
   findings.ok("modules", fmt::format("{} can be read", view.modules->size()));

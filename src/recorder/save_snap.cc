@@ -2,6 +2,7 @@
 #include "recorder/save_snap.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <string_view>
 
@@ -40,14 +41,29 @@ int try_to_write(const std::string& folder) {
   return 0;
 }
 
+// Letters, digits, and what is no sign of a shell: processes choose their names, and ours are
+// printed, and typed. Bytes of other alphabets stay.
+bool is_plain(char c) {
+  constexpr std::string_view kPlain = "._-+@=,%";
+  return c < 0 || std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+         kPlain.find(c) != std::string_view::npos;
+}
+
+std::string name_of(const Snap& snap) {
+  std::string name(snap.command.empty() ? "" : file_of(snap.command.front()));
+  while (name.ends_with(' '))
+    name.pop_back();
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !is_plain(c); }, '_');
+  name.erase(0, std::min(name.find_first_not_of("-."), name.size()));
+  return name.empty() ? "process" : name;
+}
+
 std::string path_of(const std::string& folder, const Snap& snap, unsigned number) {
-  std::string path(snap.command.empty() ? "process" : file_of(snap.command.front()));
+  std::string path = name_of(snap);
   if (number > 0) path += fmt::format("-{}", snap.pid);
   if (number > 1) path += fmt::format("-{}", number - 1);
   path += ".snap";
-  // It may be another's, and is printed.
-  std::replace_if(
-      path.begin(), path.end(), [](char c) { return (c >= 0 && c < ' ') || c == 127; }, '_');
   return folder == "." ? path : fmt::format("{}/{}", folder, path);
 }
 

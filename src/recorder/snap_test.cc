@@ -6,10 +6,14 @@
 #include <fstream>
 #include <numeric>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "recorder/save_snap.h"
 
 namespace clew::recorder {
 namespace {
@@ -75,6 +79,7 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   ~Folder() { fs::remove_all(path_); }
+  [[nodiscard]] std::string path() const { return path_; }
   [[nodiscard]] std::string file(const char* name) const { return path_ / name; }
 
  private:
@@ -166,6 +171,24 @@ TEST(Snap, AFileIsItsOwnersAlone) {
   const auto read = read_snap(folder.file("a.snap"));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->pid, 42);
+}
+
+// Processes choose it, and users type it.
+TEST(Snap, ItsNameHasNoSignsOfAShell) {
+  const Folder folder;
+  Snap snap = some_snap();
+  for (const auto& [command, name] : std::vector<std::pair<const char*, const char*>>{
+           {"/usr/bin/redis-server 127.0.0.1:7399   ", "redis-server_127.0.0.1_7399.snap"},
+           {"$(id)", "__id_.snap"},
+           {"-rf", "rf.snap"},
+           {"-bash", "bash.snap"},
+           {"", "process.snap"},
+           {"größe", "größe.snap"}}) {
+    snap.command = {command};
+    const auto path = save_snap(folder.path(), snap);
+    ASSERT_TRUE(path) << path.error().message;
+    EXPECT_EQ(*path, folder.file(name));
+  }
 }
 
 TEST(Snap, AFileThatIsThereStaysAsItIs) {

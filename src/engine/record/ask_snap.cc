@@ -37,6 +37,11 @@ tl::unexpected<Error> why_not_recorded(pid_t process) {
   constexpr size_t kNamedMax = 10;
   const std::vector<target::Process> all = recorded_by(process);
   if (all.empty() && !is_recorded(process)) return not_recorded(process);
+  if (const pid_t recorder = engine::recorder_of(process); all.empty() && recorder != 0) {
+    return fail(
+        ErrorCode::Refused,
+        fmt::format("process {} is not recorded yet: process {} prepares that", process, recorder));
+  }
   if (all.empty()) {
     return fail(ErrorCode::Refused,
                 fmt::format("process {} was recorded, and its recorder is gone: nobody reads what "
@@ -54,7 +59,7 @@ tl::unexpected<Error> why_not_recorded(pid_t process) {
                           all.front().pid()));
 }
 
-Expected<pid_t> recorder_of(pid_t process) {
+Expected<pid_t> tracer_of(pid_t process) {
   const auto facts = target::read_facts(process);
   if (!facts) {
     if (facts.error().code != ErrorCode::NotFound) return tl::unexpected(facts.error());
@@ -81,7 +86,7 @@ Expected<SnapConnection> connect_to_recorder(pid_t process, pid_t recorder) {
 
 Expected<std::string> ask_snap(const SnapRequest& request) {
   CLEW_TRY(recorder::check_snap_folder(request.directory));
-  const pid_t recorder = CLEW_TRY(recorder_of(request.process));
+  const pid_t recorder = CLEW_TRY(tracer_of(request.process));
   SnapConnection connection = CLEW_TRY(connect_to_recorder(request.process, recorder));
   const StepTime time;
   CLEW_TRY(connection.ask(request.process));

@@ -27,14 +27,15 @@ Expected<void> check_recordable(pid_t pid) {
                                                 pid, process, process));
   }
   if (is_recorded(pid)) {
-    return fail(ErrorCode::Refused,
-                facts.tracer_pid != 0
-                    ? fmt::format("process {} is recorded already, by process {} [recorded]", pid,
-                                  facts.tracer_pid)
-                    : fmt::format("process {} was recorded before, and has copies of its functions "
-                                  "yet; it can be recorded again when it has been started again "
-                                  "[recorded]",
-                                  pid));
+    const pid_t recorder = facts.tracer_pid != 0 ? facts.tracer_pid : recorder_of(pid);
+    return fail(
+        ErrorCode::Refused,
+        recorder != 0
+            ? fmt::format("process {} is recorded already, by process {} [recorded]", pid, recorder)
+            : fmt::format("process {} was recorded before, and has copies of its functions "
+                          "yet; it can be recorded again when it has been started again "
+                          "[recorded]",
+                          pid));
   }
   CLEW_TRY(inline_::check_can_open(pid));
   if (facts.seccomp != target::ProcessFacts::Seccomp::Off) {

@@ -229,6 +229,8 @@ class Recorder final : public WatchListener {
     snaps_.tell_suppressed();
     const Expected<int> left = leave(watch->stops());
     CLEW_TRY(watched);
+    if (left && lives(pid))
+      notices_.made(fmt::format("process {} runs on, and is recorded no more", pid));
     return left;
   }
 

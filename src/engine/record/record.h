@@ -40,8 +40,8 @@ struct NotRecorded {
 // not ended by then runs on, and nobody reads what it records. Errors: those of starting it, and
 // when nothing of it can be recorded.
 //
-// Of a process: 0, when it has ended, or when a signal has asked us to (SIGINT, SIGTERM, SIGHUP);
-// then all calls come to its own functions again. Errors also: when that cannot be had.
+// Of a process: 0, when it has ended, or when a signal has asked us to (SIGINT, SIGQUIT, SIGTERM,
+// SIGHUP); then all calls come to its own functions again. Errors also: when that cannot be had.
 tl::expected<int, NotRecorded> record(const RecordRequest& request, Notices& notices);
 
 }  // namespace clew::engine
