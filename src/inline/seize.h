@@ -24,7 +24,7 @@ class Seizing {
 
   // As ptrace(2), with errno. Of the threads that were seized before, those that end meanwhile are
   // waited for, so who asks for them later gets ECHILD.
-  int64_t seize(pid_t thread, uint64_t options, std::span<const pid_t> before) const;
+  [[nodiscard]] int64_t seize(pid_t thread, uint64_t options, std::span<const pid_t> before) const;
 
  private:
   pid_t process_;

@@ -227,7 +227,7 @@ class Recorder final : public WatchListener {
     notices_.armed(fmt::format("recording process {}", pid));
     const Expected<int> watched = watch->run(*this);
     snaps_.tell_suppressed();
-    const Expected<int> left = leave(watch->stops());
+    Expected<int> left = leave(watch->stops());
     CLEW_TRY(watched);
     if (left && lives(pid))
       notices_.made(fmt::format("process {} runs on, and is recorded no more", pid));
