@@ -22,14 +22,24 @@ struct Before {
 };
 std::atomic<const Before*> seizing_beside{nullptr};  // Read by a handler.
 
+// A tracer is told of stops, too, whatever it has asked for (wait_task_stopped(), kernel/exit.c):
+// these stay to be told.
+bool has_ended(pid_t thread) {
+  siginfo_t info{};
+  const int done =
+      waitid(P_PID, static_cast<id_t>(thread), &info, WEXITED | WNOHANG | WNOWAIT | __WALL);
+  return done == 0 && info.si_pid == thread &&
+         (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
+}
+
 void take_ends(int) {
   const int error = errno;
   const Before* const before = seizing_beside.load();
   if (before != nullptr) {
     for (const pid_t thread : before->threads) {
-      siginfo_t info{};
-      if (thread != before->process)
-        (void)waitid(P_PID, static_cast<id_t>(thread), &info, WEXITED | WNOHANG | __WALL);
+      int status = 0;
+      if (thread != before->process && has_ended(thread))
+        (void)waitpid(thread, &status, __WALL | WNOHANG);
     }
   }
   errno = error;
