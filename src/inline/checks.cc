@@ -16,6 +16,7 @@
 
 #include "base/error_text.h"
 #include "base/file_descriptor.h"
+#include "inline/permission.h"
 #include "inline/segment_bases.h"
 #include "target/process.h"
 
@@ -118,12 +119,7 @@ Expected<void> check_tracer(pid_t pid, std::chrono::milliseconds patience) {
   while (true) {
     const target::ProcessFacts facts = CLEW_TRY(target::read_facts(pid));
     if (facts.tracer_pid == 0) return {};
-    if (left.is_over()) {
-      return fail(ErrorCode::Refused,
-                  fmt::format("process {} is traced by process {} (a debugger?); end that one "
-                              "first [already-traced]",
-                              pid, facts.tracer_pid));
-    }
+    if (left.is_over()) return traced_by(pid, facts.tracer_pid);
     wait_briefly(kPause);
   }
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inline/permission.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include <fmt/format.h>
+
+#include "target/process.h"
 
 namespace clew::inline_ {
 namespace {
@@ -39,6 +42,24 @@ tl::unexpected<Error> no_permission(std::string_view what) {
       scope == Classic ? "" : fmt::format("kernel.yama.ptrace_scope is {}; ", scope);
   return fail(ErrorCode::Refused, fmt::format("no permission to trace {}: {}{} [no-permission]",
                                               what, setting, way_out(scope)));
+}
+
+tl::unexpected<Error> traced_by(pid_t pid, pid_t tracer) {
+  // By the memory in which it records: a session holds a process for a moment, too.
+  const auto maps = target::read_memory_map(pid);
+  const bool is_recorded =
+      maps && std::any_of(maps->begin(), maps->end(), [](const target::Mapping& map) {
+        return map.path == "/memfd:clew-lobes";
+      });
+  if (is_recorded) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} is recorded by process {}; end that one first [recorded]",
+                            pid, tracer));
+  }
+  return fail(ErrorCode::Refused,
+              fmt::format("process {} is traced by process {} (a debugger?); end that one first "
+                          "[already-traced]",
+                          pid, tracer));
 }
 
 }  // namespace clew::inline_

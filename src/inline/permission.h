@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <sys/types.h>
+
 #include "base/error.h"
 
 namespace clew::inline_ {
@@ -13,5 +15,8 @@ namespace clew::inline_ {
 // that is the likeliest: Yama's setting (kernel.yama.ptrace_scope, Documentation/admin-guide/LSM/
 // Yama.rst), else whose process it is.
 tl::unexpected<Error> no_permission(std::string_view what);
+
+// Refused: somebody holds the process, [recorded] by a recorder of ours, or [already-traced].
+tl::unexpected<Error> traced_by(pid_t pid, pid_t tracer);
 
 }  // namespace clew::inline_

@@ -278,19 +278,7 @@ Expected<bool> StoppedTarget::seize_new_threads(std::vector<pid_t>& waiting) {
 Expected<void> StoppedTarget::explain_refusal(pid_t tid, int error) const {
   if (error == ESRCH || is_dead(thread_state(tid))) return {};
   const auto facts = target::read_facts(pid_);
-  if (facts && facts->tracer_pid != 0) {
-    const auto tracer = target::read_process(facts->tracer_pid);
-    if (tracer && target::program_name(*tracer) == "clew") {
-      return fail(
-          ErrorCode::Refused,
-          fmt::format("process {} is recorded by process {}; stop that one first [recorded]", pid_,
-                      facts->tracer_pid));
-    }
-    return fail(ErrorCode::Refused,
-                fmt::format("process {} is traced by process {} (a debugger?); end that one first "
-                            "[already-traced]",
-                            pid_, facts->tracer_pid));
-  }
+  if (facts && facts->tracer_pid != 0) return traced_by(pid_, facts->tracer_pid);
   return no_permission(fmt::format("process {}", pid_));
 }
 
