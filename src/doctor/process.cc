@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error_text.h"
-#include "engine/is_recorded.h"
+#include "inline/is_recorded.h"
 
 namespace clew::doctor {
 namespace {
@@ -85,7 +85,7 @@ void judge_sessions(const ProcessView& view, Findings& findings) {
     findings.note("session", {.detail = fmt::format("clew {} traces it; another session may join",
                                                     session.tracer)});
   }
-  if (view.arena->residue && engine::is_recorded(view.pid)) {
+  if (view.arena->residue && inline_::is_recorded(view.pid)) {
     findings.problem("residue", {.detail = "a recorder is gone; copies of it stay in the process",
                                  .refused = "the process [recorded]",
                                  .remedy = fmt::format("clew detach {} leads calls to its own "
@@ -218,7 +218,7 @@ void judge_text(const ProcessView& view, Findings& findings) {
                                  ? fmt::format(" and {} more", view.uprobes.size() - kShownMax)
                                  : "";
     const std::string places = fmt::format("{}{}", fmt::join(shown, ", "), more);
-    if (engine::is_recorded(view.pid)) {
+    if (inline_::is_recorded(view.pid)) {
       findings.note("text", {.detail = fmt::format("a recorder's jumps are in it, at {}", places),
                              .remedy = "one in the C library stays where exceptions may go through "
                                        "copies"});

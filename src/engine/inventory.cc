@@ -10,11 +10,11 @@
 
 #include "base/nearest.h"
 #include "engine/chosen.h"
-#include "engine/is_recorded.h"
 #include "engine/left_text.h"
 #include "engine/sites.h"
 #include "engine/takeable.h"
 #include "inline/attachment.h"
+#include "inline/is_recorded.h"
 #include "query/fields.h"
 #include "query/recording_fields.h"
 #include "query/vocabulary.h"
@@ -357,7 +357,7 @@ bool has_dead_session(const inline_::ArenaInfo& arena) {
 // What to do about what dead sessions left.
 std::string advice_on(const inline_::ArenaInfo& arena) {
   if (!arena.residue) return "";
-  if (is_recorded(arena.pid)) return "  has copies of a recorder until it ends";
+  if (inline_::is_recorded(arena.pid)) return "  has copies of a recorder until it ends";
   return fmt::format("  residue: clew detach {}", arena.pid);
 }
 
@@ -380,7 +380,7 @@ std::string list_traced(bool json) {
                              {"program", program_name(arena.pid)},
                              {"sites", arena.sites},
                              {"residue", arena.residue},
-                             {"recorded", is_recorded(arena.pid)},
+                             {"recorded", inline_::is_recorded(arena.pid)},
                              {"sessions", sessions}}
                   .dump() +
               "\n";
@@ -429,7 +429,7 @@ Expected<std::string> leave_recorded(pid_t pid, const inline_::ArenaInfo& before
 
 Expected<std::string> remove_probes(pid_t pid, bool force) {
   const std::optional<inline_::ArenaInfo> before = inline_::look_at(pid);
-  if (before && is_recorded(pid)) {
+  if (before && inline_::is_recorded(pid)) {
     return leave_recorded(pid, *before);
   }
   const std::string alive = before && !force && !before->residue ? live_tracers(*before) : "";

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inline/permission.h"
 
-#include <algorithm>
 #include <fstream>
 
 #include <fmt/format.h>
 
-#include "target/process.h"
+#include "inline/is_recorded.h"
 
 namespace clew::inline_ {
 namespace {
@@ -45,13 +44,8 @@ tl::unexpected<Error> no_permission(std::string_view what) {
 }
 
 tl::unexpected<Error> traced_by(pid_t pid, pid_t tracer) {
-  // By the memory in which it records: a session holds a process for a moment, too.
-  const auto maps = target::read_memory_map(pid);
-  const bool is_recorded =
-      maps && std::any_of(maps->begin(), maps->end(), [](const target::Mapping& map) {
-        return map.path == "/memfd:clew-lobes";
-      });
-  if (is_recorded) {
+  // A session of ours holds a process for a moment, too.
+  if (is_recorded(pid)) {
     return fail(ErrorCode::Refused,
                 fmt::format("process {} is recorded by process {}; end that one first [recorded]",
                             pid, tracer));

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "engine/is_recorded.h"
 #include "engine/record/snap_connection.h"
+#include "inline/is_recorded.h"
 #include "recorder/save_snap.h"
 #include "recorder/snap.h"
 #include "target/process.h"
@@ -27,7 +27,7 @@ std::vector<target::Process> recorded_by(pid_t recorder) {
   if (!all) return {};
   std::erase_if(*all, [recorder](const target::Process& process) {
     const auto facts = target::read_facts(process.pid());
-    return !facts || facts->tracer_pid != recorder || !is_recorded(process.pid());
+    return !facts || facts->tracer_pid != recorder || !inline_::is_recorded(process.pid());
   });
   return std::move(*all);
 }
@@ -36,8 +36,8 @@ std::vector<target::Process> recorded_by(pid_t recorder) {
 tl::unexpected<Error> why_not_recorded(pid_t process) {
   constexpr size_t kNamedMax = 10;
   const std::vector<target::Process> all = recorded_by(process);
-  if (all.empty() && !is_recorded(process)) return not_recorded(process);
-  if (const pid_t recorder = engine::recorder_of(process); all.empty() && recorder != 0) {
+  if (all.empty() && !inline_::is_recorded(process)) return not_recorded(process);
+  if (const pid_t recorder = inline_::recorder_of(process); all.empty() && recorder != 0) {
     return fail(
         ErrorCode::Refused,
         fmt::format("process {} is not recorded yet: process {} prepares that", process, recorder));

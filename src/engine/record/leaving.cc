@@ -12,10 +12,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "engine/is_recorded.h"
 #include "engine/record/thread_status.h"
 #include "inline/attachment.h"
 #include "inline/brief_wait.h"
+#include "inline/is_recorded.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -26,8 +26,8 @@ Expected<void> check_recordable(pid_t pid) {
     return fail(ErrorCode::Refused, fmt::format("{} is a thread of process {}: clew record -p {}",
                                                 pid, process, process));
   }
-  if (is_recorded(pid)) {
-    const pid_t recorder = facts.tracer_pid != 0 ? facts.tracer_pid : recorder_of(pid);
+  if (inline_::is_recorded(pid)) {
+    const pid_t recorder = facts.tracer_pid != 0 ? facts.tracer_pid : inline_::recorder_of(pid);
     return fail(
         ErrorCode::Refused,
         recorder != 0

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/is_recorded.h"
+#include "inline/is_recorded.h"
 
 #include <algorithm>
 
 #include "inline/attachment.h"
 #include "target/process.h"
 
-namespace clew::engine {
+namespace clew::inline_ {
 
 // By the memory in which it records (engine/record/lobe_file.cc).
 bool is_recorded(pid_t pid) {
@@ -18,11 +18,11 @@ bool is_recorded(pid_t pid) {
 
 pid_t recorder_of(pid_t pid) {
   if (!is_recorded(pid)) return 0;
-  const auto arena = inline_::look_at(pid);
+  const auto arena = look_at(pid);
   if (!arena) return 0;
   const auto session = std::find_if(arena->sessions.begin(), arena->sessions.end(),
                                     [](const auto& one) { return one.tracer_alive; });
   return session == arena->sessions.end() ? 0 : session->tracer;
 }
 
-}  // namespace clew::engine
+}  // namespace clew::inline_
