@@ -28,6 +28,8 @@ Report report_of(const Child::End& end, const std::string& said_before) {
       ADD_FAILURE() << "not a JSON line: " << line;
     } else if (row.contains("summary")) {
       report.summary = row["summary"];
+    } else if (row.size() == 1 && row.begin().key() == "disarmed" && row.begin()->is_object()) {
+      report.disarmed.push_back(row["disarmed"]);
     } else {
       report.rows.push_back(std::move(row));
     }

@@ -16,6 +16,7 @@ namespace clew::live {
 struct Report {
   int status = -1;
   std::vector<nlohmann::json> rows;
+  std::vector<nlohmann::json> disarmed;  // Probes that were, as told when that was seen.
   nlohmann::json summary;  // The value of "summary"; null when there was no answer.
   std::string error;       // All of standard error.
 
