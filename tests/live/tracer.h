@@ -17,8 +17,8 @@ struct Report {
   int status = -1;
   std::vector<nlohmann::json> rows;
   std::vector<nlohmann::json> disarmed;  // Probes that were, as told when that was seen.
-  nlohmann::json summary;  // The value of "summary"; null when there was no answer.
-  std::string error;       // All of standard error.
+  nlohmann::json summary;                // The value of "summary"; null when there was no answer.
+  std::string error;                     // All of standard error.
 
   // Whether the summary lists this function as refused, for this kind of site, with a reason.
   [[nodiscard]] bool refused(const std::string& function, const std::string& kind) const;
