@@ -14,7 +14,6 @@
 
 #include "engine/record/thread_status.h"
 #include "inline/attachment.h"
-#include "inline/brief_wait.h"
 #include "inline/is_recorded.h"
 #include "target/process.h"
 
@@ -111,7 +110,7 @@ Expected<void> Leaving::leave(RecordedProcess& recorded, pid_t process) {
     stops_.let_go(process);
     if (left || !lives(process)) return {};
     if (tried < kTriesMax) {
-      inline_::wait_briefly(kPause);
+      stops_.let_all_go(kPause);
       continue;
     }
     return fail(ErrorCode::Io,

@@ -15,6 +15,9 @@
 
 #include "base/error_text.h"
 #include "engine/record/thread_status.h"
+#include "inline/brief_wait.h"
+#include "inline/interrupted_call.h"
+#include "recorder/policy.h"
 
 namespace clew::engine {
 
@@ -41,6 +44,16 @@ intptr_t signal_of(const Stop& stop) {
   return stop.status >> 16 == 0 && signal != (SIGTRAP | 0x80) ? signal : 0;
 }
 
+// A signal that is ignored ends no call.
+void go_on(const Stop& stop) {
+  if (!WIFSTOPPED(stop.status)) return;
+  const auto signal = static_cast<int>(signal_of(stop));
+  if (signal != 0 && (status_of(stop.thread).caught & recorder::signal_bit(signal)) == 0)
+    inline_::mend_interrupted_call({stop.thread, signal, false});
+  (void)ptrace(is_group_stop(stop) ? PTRACE_LISTEN : PTRACE_CONT, stop.thread, nullptr,
+               reinterpret_cast<void*>(signal_of(stop)));
+}
+
 }  // namespace
 
 Stops::~Stops() {
@@ -53,12 +66,21 @@ Stops::~Stops() {
 void Stops::let_go(pid_t process) {
   std::erase_if(held_, [process](const Stop& stop) {
     if (status_of(stop.thread).process != process) return false;
-    if (WIFSTOPPED(stop.status)) {
-      (void)ptrace(is_group_stop(stop) ? PTRACE_LISTEN : PTRACE_CONT, stop.thread, nullptr,
-                   reinterpret_cast<void*>(signal_of(stop)));
-    }
+    go_on(stop);
     return true;
   });
+}
+
+void Stops::let_all_go(std::chrono::milliseconds time) {
+  const auto deadline = std::chrono::steady_clock::now() + time;
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return;
+    const auto stop = next(-1, left);
+    if (!stop) return inline_::wait_briefly(left);  // Nobody is left that could stop.
+    if (*stop) go_on(**stop);
+  }
 }
 
 // An ignored SIGCHLD, which we may have been started with, would never become readable. That nobody

@@ -49,6 +49,9 @@ class Stops {
   [[nodiscard]] bool holds(pid_t thread) const;
   // Threads of the process go on that stand for one that came too early.
   void let_go(pid_t process);
+  // Waits so long; whoever stops meanwhile goes on, with the signal that it stopped for. A new
+  // process begins by a stop, and who waits for it in vfork(2) would wait for us.
+  void let_all_go(std::chrono::milliseconds time);
   // The signal by which somebody ends us (SIGTERM, SIGHUP; SIGINT, SIGQUIT); 0: none.
   [[nodiscard]] int ended_by() const { return ended_by_; }
   // The same, after a look: for who does not wait for stops.
