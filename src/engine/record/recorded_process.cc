@@ -340,7 +340,11 @@ void RecordedProcess::load_module(const target::ProcessModule& module, bool is_l
     recorded = fail(ErrorCode::Limit, "its loader did not wait as long as its analysis took");
   } else if (const auto again = record_again(**planned); !again) {
     recorded = tl::unexpected(again.error());
-  } else if (!*again && installed_.size() < kInstalledMax) {
+  } else if (!*again && installed_.size() >= kInstalledMax) {
+    recorded = fail(ErrorCode::Limit, fmt::format("its process has had {} recorded files, and no "
+                                                  "more can be [modules]",
+                                                  kInstalledMax));
+  } else if (!*again) {
     recorded = record_module(**planned);
   }
   if (!recorded) left_.push_back({module.path, std::move(recorded.error())});
@@ -495,10 +499,12 @@ uint64_t RecordedProcess::called_from(pid_t process, const WatchedThread& thread
   return call_sites_.find(process, thread.registers, modules, is_in_copy).value_or(0);
 }
 
-// Those that are not recorded are named, too: a thread may have stopped in them.
+// Those that are not recorded are named, too: a thread may have stopped in them. Those that are
+// gone are the last ones: others may have their addresses.
 void RecordedProcess::add_modules(const Modules& modules, recorder::Snap& snap) const {
+  std::vector<recorder::SnapModule> gone;
   for (const Installed& one : installed_)
-    snap.modules.push_back(one.described);
+    (is_mapped(one.described, modules) ? snap.modules : gone).push_back(one.described);
   for (const target::ProcessModule& module : modules) {
     if (is_recorded(module) || !module.problem.empty()) continue;
     recorder::SnapModule described;
@@ -507,6 +513,7 @@ void RecordedProcess::add_modules(const Modules& modules, recorder::Snap& snap) 
     described.path = module.path;
     snap.modules.push_back(std::move(described));
   }
+  snap.modules.insert(snap.modules.end(), gone.begin(), gone.end());
 }
 
 bool RecordedProcess::is_recorded(const target::ProcessModule& module) const {

@@ -8,6 +8,9 @@ static unsigned begun;
 static int* volatile nowhere;
 
 KEPT static unsigned step(unsigned value) {
+#ifdef UNLIKE
+  if (value % 7 == 3) return value + 5;
+#endif
   return value & 1 ? value * 3 + 1 : value >> 1;
 }
 
