@@ -11,7 +11,8 @@ namespace {
 struct Branch {
   uint32_t block = 0;
   uint32_t depth = 0;
-  uint32_t bits = 0;  // That probes have set on it.
+  uint32_t bits = 0;      // That probes have set on it.
+  uint32_t sure = kNone;  // See Path::sure.
 };
 
 }  // namespace
@@ -48,18 +49,20 @@ class PathFinder {
 
   void visit(const Branch& at, std::vector<Branch>& open) {
     const Node& node = flow_.nodes()[at.block];
-    if (at.block == stop_block_) end(at.bits, PathEnd::Stopped);
+    if (at.block == stop_block_) end(at, PathEnd::Stopped);
     if (node.call != CallKind::None) {
       const bool is_copied = node.call == CallKind::Copied;
-      return end(at.bits, is_copied ? PathEnd::Call : PathEnd::CallOut, node.callee);
+      return end(at, is_copied ? PathEnd::Call : PathEnd::CallOut, node.callee);
     }
     const auto ways = flow_.ways_of(at.block);
-    if (ways.empty()) return end(at.bits, PathEnd::Trap);
+    if (ways.empty()) return end(at, PathEnd::Trap);
     const BitSite* site = node.is_branch ? site_of(at.block) : nullptr;
     if (site != nullptr) {
       const uint32_t bit = 1U << site->bit;
       const bool is_set = (bits_ & bit) != 0;
-      return go(at, ways[is_set ? site->edge : 1 - site->edge], is_set ? bit : 0, open);
+      Branch behind = at;
+      behind.sure = is_set ? kNone : std::min(at.sure, at.depth + 1);
+      return go(behind, ways[is_set ? site->edge : 1 - site->edge], is_set ? bit : 0, open);
     }
     if (node.is_branch && ways[0] == ways[1]) return go(at, ways[0], 0, open);
     for (const Way& way : ways)
@@ -84,23 +87,24 @@ class PathFinder {
   }
 
   void go(const Branch& at, const Way& way, uint32_t bit, std::vector<Branch>& open) {
-    const uint32_t bits = at.bits | bit;
+    Branch behind = at;
+    behind.bits |= bit;
     switch (way.kind) {
       case WayKind::Return:
-        return end(bits, PathEnd::Return);
+        return end(behind, PathEnd::Return);
       case WayKind::Tail:
-        return end(bits, PathEnd::Tail, way.function);
+        return end(behind, PathEnd::Tail, way.function);
       case WayKind::TailOut:
-        return end(bits, PathEnd::TailOut);
+        return end(behind, PathEnd::TailOut);
       case WayKind::Block:
         if (is_back(at.block, way.block)) return;  // It was there before.
-        if (paths_.dag_of(way.block) != kNone) return end(bits, PathEnd::Head, way.block);
-        return open.push_back({way.block, at.depth + 1, bits});
+        if (paths_.dag_of(way.block) != kNone) return end(behind, PathEnd::Head, way.block);
+        return open.push_back({way.block, at.depth + 1, behind.bits, at.sure});
     }
   }
 
-  void end(uint32_t bits, PathEnd end, uint32_t to = kNone) {
-    if (bits != bits_) return;
+  void end(const Branch& at, PathEnd end, uint32_t to = kNone) {
+    if (at.bits != bits_) return;
     has_bits_ = true;
     if (!fits(end, to)) return;
     const bool is_same = fits_ != 0 && end == path_.end && to == path_.to;
@@ -109,6 +113,7 @@ class PathFinder {
       path_.blocks = blocks_;
       path_.end = end;
       path_.to = to;
+      path_.sure = at.sure;
       return;
     }
     // What the paths have in common.
@@ -116,6 +121,7 @@ class PathFinder {
         std::mismatch(path_.blocks.begin(), path_.blocks.end(), blocks_.begin(), blocks_.end());
     path_.blocks.erase(differ.first, path_.blocks.end());
     path_.to = kNone;
+    path_.sure = std::min(path_.sure, at.sure);
   }
 
   [[nodiscard]] bool fits(PathEnd end, uint32_t to) const {

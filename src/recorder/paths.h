@@ -51,6 +51,9 @@ struct Path {
   std::vector<uint32_t> blocks;
   PathEnd end = PathEnd::Violation;
   uint32_t to = kNone;  // See PathEnd.
+  // Behind so many blocks there is a decision that no bit says, as another one would have been set
+  // for the other side, and none is set behind it: if control got there at all. kNone: none is.
+  uint32_t sure = kNone;
   // Several paths fit; `blocks` is what they have in common. Not of a record that probes wrote.
   bool is_ambiguous = false;
 };

@@ -276,6 +276,13 @@ TEST_F(Shapes, ShowWhereARecordFitsNoPath) {
             "calls_leaf 0/0, uncertain diamond 0/1, diamond 6/1");
 }
 
+// A handler may have interrupted it in front of a bit.
+TEST_F(Shapes, ShowNoDecisionWithoutABitWhereTheEndOfThePathIsNotThere) {
+  EXPECT_EQ(walked({word("fourteen", 0), word("leaf", 0)}), "fourteen 0/0, uncertain leaf 0/1");
+  EXPECT_EQ(walked({word("fourteen", 0, 2), word("leaf", 0)}),
+            "fourteen 0/0, fourteen 6/0, fourteen 12/0, fourteen 14/0, uncertain leaf 0/1");
+}
+
 TEST_F(Shapes, ComeBackBehindSetjmp) {
   EXPECT_EQ(walked({word("calls_out", 0), word("calls_out", 6), word("calls_jump", 0),
                     word("leaves_by_jump", 0), word("calls_out", 6)}),

@@ -95,8 +95,10 @@ class Walker {
     go_on(path);
   }
 
-  // What comes behind a path is not what is there. It is as if nothing were.
-  void misfit(const Path& path, bool is_stop) {
+  // What comes behind a path is not what is there. It is as if nothing were. Where a handler has
+  // interrupted it, control may not have come to its end.
+  void misfit(Path path, bool is_stop) {
+    if (!is_stop && path.sure < path.blocks.size()) path.blocks.resize(path.sure);
     add(path);
     // Control may have stopped further out, or outside.
     if (is_stop) return go_on(path);
