@@ -39,9 +39,10 @@ constexpr uint32_t kSnapsMax = 100'000;
 // signal(7), "Core".
 constexpr std::array kCoreSignals = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
                                      SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
-// signal(7), "Term". Nobody sees SIGKILL come, nor who it kills again.
-constexpr std::array kEndSignals = {SIGHUP,  SIGINT,    SIGPIPE,   SIGALRM, SIGTERM, SIGUSR1,
-                                    SIGUSR2, SIGSTKFLT, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR};
+// signal(7), "Term".
+constexpr std::array kEndSignals = {SIGHUP,  SIGINT,  SIGPIPE,   SIGALRM,   SIGTERM,
+                                    SIGUSR1, SIGUSR2, SIGSTKFLT, SIGVTALRM, SIGPROF,
+                                    SIGIO,   SIGPWR,  SIGKILL};
 
 struct Unit {
   std::string_view name;

@@ -63,6 +63,7 @@ TEST(Policy, TakesEachValueOfAKey) {
 
 TEST(Policy, NoSignalsIsNoSnapOfACrash) {
   EXPECT_EQ(policy_of("[snaps]\nsignals = []").signals, 0U);
+  EXPECT_EQ(policy_of("[snaps]\nsignals = [\"kill\"]").signals, signal_bit(SIGKILL));
 }
 
 TEST(Policy, AnUnknownKeyHasItsPlaceAndTheNearestName) {

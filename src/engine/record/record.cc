@@ -86,8 +86,7 @@ class Recorder final : public WatchListener {
       return fail(ErrorCode::Refused, "no function of the command can be recorded");
     }
     CLEW_TRY(launched.set_free());
-    Watch watch = CLEW_TRY(Watch::seize(command_));
-    watch.set_fatal(request_.signals);
+    Watch watch = CLEW_TRY(Watch::seize(command_, request_.signals));
     hear_requests();
     recorded_.at(command_)->set_held();
     // The terminal's signals are meant for the command.
@@ -214,13 +213,12 @@ class Recorder final : public WatchListener {
                   fmt::format("no function of process {} can be recorded", pid));
     }
     if (!is_recorded || stops.ended_by() != 0) return leave(stops);
-    auto watch = Watch::seize_running(pid, std::move(stops));
+    auto watch = Watch::seize_running(pid, std::move(stops), request_.signals);
     if (!watch) {
       Stops others = CLEW_TRY(Stops::open(Stops::EndedBy::KillAndTerminal));
       CLEW_TRY(leave(others));
       return tl::unexpected(std::move(watch.error()));
     }
-    watch->set_fatal(request_.signals);
     hear_requests();
     recorded_.at(pid)->set_held();
     is_armed_ = true;

@@ -50,6 +50,11 @@ bool kills(const ThreadStatus& status, const siginfo_t& info, recorder::SignalSe
 constexpr uint64_t kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
                               PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
 
+// A stop at each thread's exit costs as much as one at a signal.
+uint64_t options_of(recorder::SignalSet fatal) {
+  return (fatal & recorder::signal_bit(SIGKILL)) != 0 ? kOptions | PTRACE_O_TRACEEXIT : kOptions;
+}
+
 tl::unexpected<Error> cannot_watch(pid_t pid, int error) {
   return fail(ErrorCode::Refused,
               fmt::format("cannot watch process {}: {}", pid, error_text(error)));
@@ -61,15 +66,15 @@ void let_go(__ptrace_request how, pid_t thread, int signal) {
 
 }  // namespace
 
-Expected<Watch> Watch::seize(pid_t pid) {
+Expected<Watch> Watch::seize(pid_t pid, recorder::SignalSet fatal) {
   Stops stops = CLEW_TRY(Stops::open());
-  if (inline_::Seizing(pid).seize(pid, kOptions, {}) != 0) return cannot_watch(pid, errno);
-  return Watch(pid, std::move(stops));
+  if (inline_::Seizing(pid).seize(pid, options_of(fatal), {}) != 0) return cannot_watch(pid, errno);
+  return Watch(pid, std::move(stops), fatal);
 }
 
 // One that a thread of ours makes comes to us by itself, and cannot be seized.
-Expected<Watch> Watch::seize_running(pid_t pid, Stops stops) {
-  Watch watch(pid, std::move(stops));
+Expected<Watch> Watch::seize_running(pid_t pid, Stops stops, recorder::SignalSet fatal) {
+  Watch watch(pid, std::move(stops), fatal);
   watch.process_of_.clear();
   watch.is_child_ = false;
   const inline_::Seizing seizing(pid);
@@ -78,7 +83,7 @@ Expected<Watch> Watch::seize_running(pid_t pid, Stops stops) {
     finds_more = false;
     for (const pid_t thread : threads_of(pid)) {
       if (watch.process_of_.contains(thread) || inline_::is_worker(thread)) continue;
-      const bool is_seized = seizing.seize(thread, kOptions, seized) == 0;
+      const bool is_seized = seizing.seize(thread, options_of(fatal), seized) == 0;
       const int error = errno;
       const ThreadStatus status = status_of(thread);
       if (status.process != pid || status.has_ended()) continue;
@@ -148,6 +153,7 @@ void Watch::handle(const Stop& stop, WatchListener& listener) {
   if (event == PTRACE_EVENT_STOP && is_among(kStopSignals, signal)) {
     return let_go(PTRACE_LISTEN, stop.thread, 0);  // Stays stopped, as it would be without us.
   }
+  if (event == PTRACE_EVENT_EXIT) return handle_exit(stop.thread, listener);
   if (event != 0) return go_on(stop.thread, 0);
   if (signal == kCall) return handle_call(stop.thread, listener);
   handle_signal(stop, listener);
@@ -225,12 +231,27 @@ void Watch::handle_call(pid_t process, WatchListener& listener) {
   go_on(process, 0);
 }
 
+// SIGKILL itself is not seen, and all threads that it kills are: the first one tells. The others
+// exit, too, or stand where they were seen to stop, as far as they get.
+void Watch::handle_exit(pid_t thread, WatchListener& listener) {
+  uint64_t status = 0;
+  (void)ptrace(PTRACE_GETEVENTMSG, thread, nullptr, &status);
+  const auto known = process_of_.find(thread);
+  const bool is_killed = (status & 0x7f) == SIGKILL && known != process_of_.end();
+  if (is_killed && killed_.insert(known->second).second) {
+    Standstill threads(stops_, known->second, thread);
+    listener.crashed({.process = known->second, .thread = thread, .signal = SIGKILL}, threads);
+  }
+  go_on(thread, 0);
+}
+
 void Watch::handle_end(pid_t thread, WatchListener& listener) {
   const auto known = process_of_.find(thread);
   if (known == process_of_.end()) return;
   const pid_t process = known->second;
   process_of_.erase(known);
   beginning_.erase(thread);
+  killed_.erase(thread);
   listener.ended(process, thread);
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -66,15 +67,13 @@ class WatchListener {
 
 class Watch {
  public:
-  // The process, with one thread, stands still. Errors: Refused when it may not be traced.
-  static Expected<Watch> seize(pid_t pid);
+  // The process, with one thread, stands still. `fatal`: signals whose default action it is to
+  // kill, and in front of which the listener is told of a crash; SIGKILL is seen as threads exit.
+  // Errors: Refused when it may not be traced.
+  static Expected<Watch> seize(pid_t pid, recorder::SignalSet fatal);
   // It runs, with all threads that it has and makes meanwhile. Errors also: NotFound when it is
   // gone.
-  static Expected<Watch> seize_running(pid_t pid, Stops stops);
-
-  // Signals whose default action it is to kill, and in front of which the listener is told of a
-  // crash; else those that dump core.
-  void set_fatal(recorder::SignalSet signals) { fatal_ = signals; }
+  static Expected<Watch> seize_running(pid_t pid, Stops stops, recorder::SignalSet fatal);
 
   // Until the process has ended: its status of waitpid(2), or that of a signal by which somebody
   // ends us. Others run on, untraced as soon as we end.
@@ -82,11 +81,13 @@ class Watch {
   [[nodiscard]] Stops& stops() { return stops_; }
 
  private:
-  Watch(pid_t pid, Stops stops) : pid_(pid), process_of_({{pid, pid}}), stops_(std::move(stops)) {}
+  Watch(pid_t pid, Stops stops, recorder::SignalSet fatal)
+      : pid_(pid), fatal_(fatal), process_of_({{pid, pid}}), stops_(std::move(stops)) {}
   void handle(const Stop& stop, WatchListener& listener);
   void handle_signal(const Stop& stop, WatchListener& listener);
   void handle_exec(pid_t process, WatchListener& listener);
   void handle_call(pid_t process, WatchListener& listener);
+  void handle_exit(pid_t thread, WatchListener& listener);
   void handle_end(pid_t thread, WatchListener& listener);
   void meet(pid_t thread, WatchListener& listener);
   void go_on(pid_t thread, int signal);
@@ -95,11 +96,12 @@ class Watch {
   void look_at_loaders(WatchListener& listener);
 
   pid_t pid_;
-  recorder::SignalSet fatal_ = recorder::core_signals();
+  recorder::SignalSet fatal_;
   std::unordered_map<pid_t, pid_t> process_of_;  // Of each thread that we have met.
   std::map<pid_t, inline_::LoaderCalls> beginning_;
-  bool is_child_ = true;  // Of ours, whose end we are told in any case.
-  bool is_left_ = false;  // Not a child, and it runs a program that nobody wants to hear of.
+  std::set<pid_t> killed_;  // Processes by SIGKILL, of which the listener was told.
+  bool is_child_ = true;    // Of ours, whose end we are told in any case.
+  bool is_left_ = false;    // Not a child, and it runs a program that nobody wants to hear of.
   Stops stops_;
 };
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes decisions at random, and writes the line of each into a file (argument 1) that outlives it:
-// what is shown can be compared with that, line by line. Argument 2: the seed.
+// what is shown can be compared with that, line by line. Argument 2: the seed. Argument 3: how many
+// rounds, 0 for no end; 200 without. Argument 4: handlers decide things, too, 10,000 times a
+// second.
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define KEPT __attribute__((noinline, noclone))
@@ -113,8 +117,28 @@ KEPT static int tree(int depth) {
   return sum;
 }
 
+KEPT static unsigned scatter(unsigned number) {
+  if (number % 3 == 0) return number * 5;
+  return number % 7 < 3 ? number + 2 : number ^ 9;
+}
+
+static void on_timer(int number) {
+  static volatile unsigned handled, noise;
+  (void)number;
+  for (unsigned i = 0; i < 1 + handled % 9; ++i)
+    noise += scatter(handled + i);
+  ++handled;
+}
+
+static void start_timer(void) {
+  const struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+  const struct itimerval often = {{0, 100}, {0, 100}};
+  sigaction(SIGALRM, &action, NULL);
+  setitimer(ITIMER_REAL, &often, NULL);
+}
+
 int main(int words_count, char** words) {
-  if (words_count != 3) return 2;
+  if (words_count < 3) return 2;
   const int file = open(words[1], O_RDWR | O_CREAT | O_TRUNC, 0600);
   const size_t size = (kLinesMax + 1) * sizeof *lines;
   if (file < 0 || ftruncate(file, (off_t)size) != 0) return 2;
@@ -122,7 +146,9 @@ int main(int words_count, char** words) {
   if (count == MAP_FAILED) return 2;
   lines = count + 1;
   seed = strtoull(words[2], NULL, 10) * 977;
-  for (int i = 0; i < 200; ++i)
+  const unsigned rounds = words_count > 3 ? (unsigned)atoi(words[3]) : 200;
+  if (words_count > 4) start_timer();
+  for (unsigned i = 0; rounds == 0 || i < rounds; ++i)
     odd += tree(5);
   STEP;
   *(volatile int*)(uintptr_t)(seed & 0) = 1;
