@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that work on and on, each on a sum that follows from the one before, and that tell at the
-// end whether all was as it should be. Runs before anybody records it. The first argument is the
-// number of threads, without the first one; then a line of standard input says what is to be done:
+// end whether all was as it should be: after a round they begin again. Runs before anybody records
+// it. The first argument is the number of threads, without the first one; then a line of standard
+// input says what is to be done:
 //
 //     crash         the first thread stores to nowhere
 //     thread        one of the others does
@@ -29,11 +30,13 @@
 
 #define KEPT __attribute__((noinline, noclone))
 
-enum { kThreadsMax = 16 };
+enum { kThreadsMax = 64, kRound = 4096 };
 struct worker {
   pthread_t thread;
   _Atomic(uint64_t) turns;
   uint64_t sum;
+  uint64_t round;  // The sum of the first whole one.
+  int wrong;       // Others.
 };
 static struct worker workers[kThreadsMax];
 static int worker_count;
@@ -90,6 +93,12 @@ static void* work(void* argument) {
   struct worker* const own = argument;
   own->sum = (uint64_t)(own - workers);
   for (uint64_t i = 0; !atomic_load(&is_over); ++i) {
+    if (i == kRound) {
+      if (own->round == 0) own->round = own->sum;
+      own->wrong += own->sum != own->round;
+      own->sum = (uint64_t)(own - workers);
+      i = 0;
+    }
     own->sum = turn(own->sum, i);
     atomic_fetch_add(&own->turns, 1);
     if (own == workers && atomic_load(&shall_fault)) fault((int)own->sum);
@@ -108,8 +117,10 @@ static int end(void) {
   if (vforking != 0) pthread_join(vforking, NULL);
   for (int i = 0; i < worker_count; ++i) {
     pthread_join(workers[i].thread, NULL);
-    const uint64_t turns = atomic_load(&workers[i].turns);
-    wrong += workers[i].sum != sum_of((uint64_t)i, turns);
+    const uint64_t turns = (atomic_load(&workers[i].turns) - 1) % kRound + 1;
+    const uint64_t round = workers[i].round;
+    wrong += workers[i].wrong + (workers[i].sum != sum_of((uint64_t)i, turns));
+    wrong += round != 0 && round != sum_of((uint64_t)i, kRound);
   }
   printf("%d wrong\n", wrong);
   return wrong == 0 ? 9 : 4;
