@@ -43,7 +43,8 @@ struct Piece {
   size_t last = 0;   // Behind it.
   uint32_t begin = 0;
   uint32_t end = 0;
-  size_t exceptions = 0;  // Where its table is; 0 is none.
+  size_t exceptions = 0;      // Where its table is; 0 is none.
+  uint64_t landing_base = 0;  // In the copy.
   size_t record = 0;
 };
 
@@ -59,7 +60,6 @@ class UnwindWriter {
       : input_(input), copy_(input.copy), tables_(input.tables), map_(input.copy) {
     const uint64_t end = copy_.end();
     result_.address = (end + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
-    landing_base_ = copy_.address - 1;  // A distance of 0 is no landing pad.
     for (const FrameCommon& common : tables_.commons)
       commons_.push_back({initial_state(common), std::nullopt});
   }
@@ -192,8 +192,7 @@ class UnwindWriter {
                                        [](const FramePointer& type) { return type.address != 0; });
     if (!table.is_understood || (moves && has_types)) return not_understood(entry);
     piece.exceptions = result_.bytes.size();
-    put({kDistance});
-    CLEW_TRY(put_distance(landing_base_, here()));
+    CLEW_TRY(put_landing_base(piece, table));
     put({type_encoding(table)});
     const bool has_end = table.type_form != TypeForm::None;
     const size_t behind_end = has_end ? put_open_number() : 0;
@@ -207,6 +206,30 @@ class UnwindWriter {
     if (has_end) CLEW_TRY(set_number(behind_end, result_.bytes.size() - behind_end));
     put(table.specifications);
     return {};
+  }
+
+  // Where nothing is said, it is the piece's begin. Rust before 1.73 reads what is said as 4 bytes
+  // more than it is; but a distance of 0 is no landing pad.
+  Expected<void> put_landing_base(Piece& piece, const ExceptionTable& table) {
+    const uint64_t begin = copy_.address + piece.begin;
+    const bool begins_with_pad =
+        std::any_of(table.sites.begin(), table.sites.end(),
+                    [&](const CallSite& site) { return pad_in_copy(site.landing_pad) == begin; });
+    piece.landing_base = begins_with_pad ? begin - 1 : begin;
+    if (begins_with_pad) {
+      put({kDistance});
+      return put_distance(piece.landing_base, here());
+    }
+    put({kOmit});
+    return {};
+  }
+
+  // With what is inserted in front of it.
+  [[nodiscard]] std::optional<uint64_t> pad_in_copy(uint64_t original) const {
+    const auto copy = original != 0 ? map_.copy_of(original) : std::nullopt;
+    if (!copy) return std::nullopt;
+    const auto before = input_.insertions.before.find(original);
+    return *copy - (before != input_.insertions.before.end() ? before->second.size() : 0);
   }
 
   static bool is_absolute(TypeForm form) {
@@ -258,11 +281,11 @@ class UnwindWriter {
       const CallSite* const site = site_at(table, copy_.pcs[i].original);
       if (site == open) continue;
       const uint32_t end = copy_.pcs[i].offset;
-      if (open != nullptr) CLEW_TRY(put_site(*open, begin - piece.begin, end - begin));
+      if (open != nullptr) CLEW_TRY(put_site(piece, *open, {begin, end}));
       open = site;
       begin = end;
     }
-    if (open != nullptr) CLEW_TRY(put_site(*open, begin - piece.begin, piece.end - begin));
+    if (open != nullptr) CLEW_TRY(put_site(piece, *open, {begin, piece.end}));
     return {};
   }
 
@@ -273,17 +296,20 @@ class UnwindWriter {
     return site != table.sites.end() && site->begin <= original ? &*site : nullptr;
   }
 
-  Expected<void> put_site(const CallSite& site, uint32_t begin, uint32_t size) {
-    put_word(begin);
-    put_word(size);
+  struct Stretch {
+    uint32_t begin = 0;
+    uint32_t end = 0;
+  };
+
+  Expected<void> put_site(const Piece& piece, const CallSite& site, const Stretch& stretch) {
+    put_word(stretch.begin - piece.begin);
+    put_word(stretch.end - stretch.begin);
     if (site.landing_pad == 0) {
       put_word(uint32_t{0});
-    } else if (const auto copy = map_.copy_of(site.landing_pad)) {
-      const auto before = input_.insertions.before.find(site.landing_pad);
-      const bool is_probed = before != input_.insertions.before.end();
-      CLEW_TRY(put_distance(*copy - (is_probed ? before->second.size() : 0), landing_base_));
+    } else if (const auto pad = pad_in_copy(site.landing_pad)) {
+      CLEW_TRY(put_distance(*pad, piece.landing_base));
     } else {
-      CLEW_TRY(put_outward(site.landing_pad, landing_base_));
+      CLEW_TRY(put_outward(site.landing_pad, piece.landing_base));
     }
     append_uleb128(site.action, result_.bytes);
     return {};
@@ -398,7 +424,6 @@ class UnwindWriter {
   const ModuleCopy& copy_;
   const target::FrameTables& tables_;
   CopyMap map_;
-  uint64_t landing_base_ = 0;
   std::vector<Common> commons_;
   std::vector<Piece> pieces_;  // By place.
   UnwindBytes result_;

@@ -353,6 +353,32 @@ TEST(UnwindTables, AreRefusedWhereTypesHaveAddressesThatMove) {
   EXPECT_TRUE(write_unwind({tables, {}, copy, false}));
 }
 
+// Rust before 1.73 takes a base that is said for 4 bytes more than it is.
+TEST(UnwindTables, SayNoLandingBaseUnlessALandingPadBeginsThePiece) {
+  constexpr size_t kFirstTable = 4;
+  const Victim victim("layout");
+  const ModuleCopy copy = victim.write();
+  const auto function = victim.function("run_reads");
+  target::FrameTables tables;
+  tables.commons.push_back({.code_alignment = 1, .data_alignment = -8, .return_column = 16});
+  tables.entries.push_back(
+      {.exceptions = 0, .address = function.address, .size_bytes = function.size_bytes});
+  const auto first = std::find_if(copy.pcs.begin(), copy.pcs.end(), [&](const CopiedPc& pc) {
+    return pc.original == function.address;
+  });
+  ASSERT_LT(first + 1, copy.pcs.end());
+  const auto base_with_pad = [&](uint64_t pad) {
+    target::ExceptionTable table = {.is_understood = true};
+    table.sites.push_back(
+        {.begin = function.address, .end = function.address + 1, .landing_pad = pad});
+    tables.exceptions = {std::move(table)};
+    const auto written = write_unwind({tables, {}, copy, true});
+    return written && written->bytes.size() > kFirstTable ? written->bytes[kFirstTable] : 0;
+  };
+  EXPECT_EQ(base_with_pad((first + 1)->original), 0xff);  // DW_EH_PE_omit
+  EXPECT_EQ(base_with_pad(first->original), 0x1b);        // DW_EH_PE_pcrel | DW_EH_PE_sdata4
+}
+
 std::optional<std::vector<FrameRow>> rows_of(std::vector<uint8_t> instructions) {
   // CFA = rsp + 8, the return address at CFA - 8.
   const target::FrameCommon common = {.code_alignment = 1,

@@ -11,6 +11,7 @@
 
 #include "abi/recorder.h"
 #include "copy/unwind.h"
+#include "engine/record/stack_maps.h"
 #include "recorder/snap.h"
 #include "target/frame_tables.h"
 #include "target/module_image.h"
@@ -91,6 +92,7 @@ Expected<std::shared_ptr<const ModuleFile>> ModuleFiles::read(const target::Proc
   } else {
     const auto whole = CLEW_TRY(target::ModuleFile::read(module.open_path));
     file->names = CLEW_TRY(whole.names());
+    CLEW_TRY(check_stack_maps(module, file->names));
     file->digest = whole.digest();
   }
   file->opens_libraries = imports_any(file->names, kOpening);

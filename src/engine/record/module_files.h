@@ -75,8 +75,8 @@ class ModuleFiles {
   // `cache`: the folder of side files; empty: there are none.
   ModuleFiles(recorder::Loops loops, const std::string& cache) : loops_(loops), sidecars_(cache) {}
 
-  // Shared with all processes that have it, and for as long as they do. Errors: Io, when nothing
-  // can be said of it.
+  // Shared with all processes that have it, and for as long as they do. Errors: Io when nothing can
+  // be said of it; those of check_stack_maps().
   Expected<std::shared_ptr<const ModuleFile>> read(const target::ProcessModule& module);
   // Whether exceptions go through its functions. Errors: Io, as above.
   static Expected<bool> unwinds(const target::ProcessModule& module, const ModuleFile& file);

@@ -16,6 +16,7 @@
 #include "abi/slot.h"
 #include "base/clock_ns.h"
 #include "base/log.h"
+#include "engine/record/own_unwinder.h"
 #include "engine/record/thread_status.h"
 
 namespace clew::engine {
@@ -55,6 +56,12 @@ Places places_behind(const recorder::Installable& module) {
 bool is_same(const target::ProcessModule& one, const target::ProcessModule& other) {
   return one.path == other.path && one.load_bias == other.load_bias &&
          one.build_id == other.build_id && one.inode == other.inode;
+}
+
+// What is read of its file is kept.
+bool unwinds_itself(ModuleFiles& files, const target::ProcessModule& module) {
+  const auto file = files.read(module);
+  return file && brings_unwinder(module, (*file)->names);
 }
 
 bool is_mapped(const recorder::SnapModule& one, const std::vector<target::ProcessModule>& modules) {
@@ -132,7 +139,10 @@ Expected<void> RecordedProcess::attach(const Begun& begun) {
   if (begun.is_running && opens_libraries_) follow_loader();
   give_cursors();
   CLEW_TRY(reserve_nobodys_slot());
-  answers_ = CLEW_TRY(inline_::Answers::install(*attachment_, modules_));
+  const bool is_heard = std::none_of(
+      modules_.begin(), modules_.end(),
+      [this](const target::ProcessModule& module) { return unwinds_itself(files_, module); });
+  if (is_heard) answers_ = CLEW_TRY(inline_::Answers::install(*attachment_, modules_));
   return {};
 }
 
@@ -216,7 +226,7 @@ Expected<void> RecordedProcess::record_module(const Planned& planned) {
   if (!answers_ && CLEW_TRY(ModuleFiles::unwinds(module, *planned.file))) {
     return fail(ErrorCode::Refused,
                 fmt::format("exceptions go through {}, and cannot go through copies of its "
-                            "functions with this C library [unwinding]",
+                            "functions with this unwinder or C library [unwinding]",
                             file_of(module.path)));
   }
   auto shared =
@@ -321,6 +331,12 @@ void RecordedProcess::load(bool stands) {
     const bool is_late = !stands || !attachment_->loader_waits();
     for (Installed& one : installed_)
       one.is_gone = one.is_gone || !is_mapped(one.described, *modules);
+    // What has answers keeps them.
+    if (std::any_of(modules->begin(), modules->end(), [this](const target::ProcessModule& module) {
+          return !is_known(module) && unwinds_itself(files_, module);
+        })) {
+      answers_.reset();
+    }
     for (const target::ProcessModule& module : *modules) {
       if (!is_known(module)) load_module(module, is_late);
     }
