@@ -416,15 +416,30 @@ bool RecordedProcess::is_in(std::span<const target::Mapping> maps) const {
   return attachment_->is_in(maps);
 }
 
-// In this order: abi/slot.h.
-void RecordedProcess::ended(pid_t thread) const {
+abi::SlotControl& RecordedProcess::control_of(uint32_t slot) const {
   const inline_::ArenaView arena = attachment_->arena();
+  return *reinterpret_cast<abi::SlotControl*>(arena.slots + slot * arena.slot_stride_bytes);
+}
+
+// Threads that end together are found by one look at all slots. In this order: abi/slot.h.
+void RecordedProcess::ended(pid_t thread) {
+  const auto tid = static_cast<uint32_t>(thread);
+  if (!slots_.contains(tid)) find_slots();
+  const auto [first, last] = slots_.equal_range(tid);
+  for (auto at = first; at != last; ++at) {
+    abi::SlotControl& control = control_of(at->second);
+    if (__atomic_load_n(&control.tid, __ATOMIC_ACQUIRE) != tid) continue;
+    __atomic_store_n(&control.owner, uint64_t{0}, __ATOMIC_RELEASE);
+    __atomic_store_n(&control.tid, 0U, __ATOMIC_RELEASE);
+  }
+  slots_.erase(first, last);
+}
+
+void RecordedProcess::find_slots() {
+  slots_.clear();
   for (auto slot = lobes_->next_used(0); slot; slot = lobes_->next_used(*slot + 1)) {
-    auto* const control =
-        reinterpret_cast<abi::SlotControl*>(arena.slots + *slot * arena.slot_stride_bytes);
-    if (__atomic_load_n(&control->tid, __ATOMIC_ACQUIRE) != static_cast<uint32_t>(thread)) continue;
-    __atomic_store_n(&control->owner, uint64_t{0}, __ATOMIC_RELEASE);
-    __atomic_store_n(&control->tid, 0U, __ATOMIC_RELEASE);
+    const uint32_t tid = __atomic_load_n(&control_of(*slot).tid, __ATOMIC_ACQUIRE);
+    if (tid != 0) slots_.emplace(tid, *slot);
   }
 }
 

@@ -10,11 +10,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <sys/types.h>
 
+#include "abi/slot.h"
 #include "base/error.h"
 #include "engine/record/call_sites.h"
 #include "engine/record/known_imports.h"
@@ -81,7 +83,7 @@ class RecordedProcess {
   // A handler is going to run in this thread.
   void caught(const WatchedThread& thread) const;
   // Its slot is free for another thread, which goes on in its lobe.
-  void ended(pid_t thread) const;
+  void ended(pid_t thread);
   [[nodiscard]] recorder::Snap snap_of(const Crash& crash, Standstill& threads);
   // Nobody has stopped it: its threads stand while they are copied, and for nothing else.
   [[nodiscard]] recorder::Snap snap_of(pid_t process, Stops& stops);
@@ -142,6 +144,8 @@ class RecordedProcess {
   [[nodiscard]] std::optional<uint32_t> slot_at(uint64_t gs_base) const;
   [[nodiscard]] uint8_t* cursor_place(uint32_t slot) const;
   void set_cursor(uint32_t slot, uint64_t cursor) const;
+  [[nodiscard]] abi::SlotControl& control_of(uint32_t slot) const;
+  void find_slots();
   [[nodiscard]] std::vector<IdRange> taken_ids() const;
   [[nodiscard]] std::optional<uint64_t> cursor_in(user_regs_struct registers) const;
   [[nodiscard]] bool is_recorded(const target::ProcessModule& module) const;
@@ -162,6 +166,7 @@ class RecordedProcess {
   std::optional<inline_::Attachment> attachment_;
   std::optional<inline_::Answers> answers_;  // Nothing when the C library has no such function.
   CallSites call_sites_;
+  std::unordered_multimap<uint32_t, uint32_t> slots_;  // By thread, as they were at the last look.
   std::optional<bool> unwinds_;  // See keeps_answers().
   std::vector<Installed> installed_;
   bool is_held_ = false;
