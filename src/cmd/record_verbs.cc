@@ -126,9 +126,19 @@ std::string text_of(const recorder::SnapReason& reason, int32_t process) {
   return text + fmt::format(" in thread {}", reason.thread);
 }
 
+// In one line, whatever its text has.
+std::string text_of_condition(const recorder::Snap& snap) {
+  std::string query = snap.condition;
+  std::replace_if(
+      query.begin(), query.end(), [](unsigned char c) { return c < ' ' || c == 127; }, ' ');
+  const int32_t thread = snap.reason.thread;
+  return fmt::format(": taken while it ran{}, for the query {}",
+                     thread == 0 ? "" : fmt::format(", after thread {} had met it", thread), query);
+}
+
 void print_command(const recorder::Snap& snap) {
   fmt::print("{} (process {}){}\n", fmt::join(snap.command, " "), snap.pid,
-             text_of(snap.reason, snap.pid));
+             snap.condition.empty() ? text_of(snap.reason, snap.pid) : text_of_condition(snap));
 }
 
 void print_shown(const recorder::Snap& snap, const recorder::Shown& shown) {
@@ -174,11 +184,20 @@ nlohmann::ordered_json json_of(const recorder::ShownThread& thread) {
   return one;
 }
 
+std::string_view reason_name(const recorder::Snap& snap) {
+  if (!snap.condition.empty()) return "query";
+  return snap.reason.signal == 0 ? "asked" : "signal";
+}
+
 void print_json(const recorder::Snap& snap, const recorder::Shown& shown) {
   nlohmann::ordered_json all;
   all["command"] = snap.command;
   all["process"] = snap.pid;
-  all["reason"] = snap.reason.signal == 0 ? "asked" : "signal";
+  all["reason"] = reason_name(snap);
+  all["query"] = nullptr;
+  if (!snap.condition.empty()) all["query"] = snap.condition;
+  all["thread"] = nullptr;
+  if (snap.reason.thread != 0) all["thread"] = snap.reason.thread;
   all["signal"] = snap.reason.signal;
   all["code"] = snap.reason.code;
   all["address"] = nullptr;
@@ -212,12 +231,12 @@ Expected<void> show_snap(const std::string& path, const recorder::ShowOptions& w
   return {};
 }
 
-// The thread that is wanted; else the one that got the signal, else the first. A place in
-// Snap::threads.
+// The thread that is wanted; else the one that got the signal or met the query, else the first. A
+// place in Snap::threads.
 Expected<size_t> thread_of(const recorder::Snap& snap, int32_t wanted) {
   for (size_t i = 0; i < snap.threads.size(); ++i) {
     const recorder::SnapThread& one = snap.threads[i];
-    if (wanted == 0 ? is_reason(snap, one) : one.thread == wanted) return i;
+    if (one.thread == (wanted == 0 ? snap.reason.thread : wanted)) return i;
   }
   if (wanted == 0 && !snap.threads.empty()) return size_t{0};
   return fail(ErrorCode::NotFound, wanted == 0 ? std::string("the snap has no threads")
@@ -301,6 +320,7 @@ Expected<engine::RecordRequest> request_of(const RecordOptions& options) {
   request.group = options.group.value_or(policy.group);
   request.signals = policy.signals;
   request.limits = policy.limits;
+  request.conditions = std::move(policy.conditions);
   return request;
 }
 

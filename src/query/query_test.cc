@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "query/check_beside.h"
 #include "query/check_sources.h"
 #include "query/diagnostic.h"
 #include "query/fake_types.h"
@@ -22,6 +23,7 @@ namespace clew::query {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 Expected<Query> parsed(const std::string& text) {
   return parse({.name = "query", .text = text}, {});
@@ -63,6 +65,36 @@ std::string source_error(const std::string& text) {
       "test.toml", "[[tracepoint]]\nname = \"shop.pay\"\nfunction = \"shop!pay\"\n"));
   const auto checked = check_sources({.name = "query", .text = text}, vocabulary);
   return checked ? "" : checked.error().message;
+}
+
+std::string beside_error(const std::string& text) {
+  const auto checked = check_beside({.name = "query", .text = text});
+  return checked ? "" : checked.error().message;
+}
+
+TEST(Query, BesideARecorderAllSourcesAreOfTheKernel) {
+  EXPECT_EQ(beside_error("from e in syscall(\"read\"), profile(1hz) select e.pid"), "");
+  EXPECT_EQ(beside_error("var slow = from e in kernel_return(\"f\") where e.elapsed > 1s; "
+                         "from s in slow select s.pid"),
+            "");
+  EXPECT_THAT(beside_error("entry(\"main\")"),
+              StartsWith("query:1:1: error: 'entry' is no source of the kernel; "));
+  EXPECT_THAT(beside_error("from e in syscall(\"read\"), usdt(\"a:b\")"),
+              StartsWith("query:1:27: error: 'usdt' is no source of the kernel; "));
+  EXPECT_THAT(beside_error("from e in (from a in tick(1s))"),
+              HasSubstr("'tick' is no source of the kernel"));
+  EXPECT_THAT(beside_error("from e in begin"), HasSubstr("'begin' is no source of the kernel"));
+  EXPECT_THAT(beside_error("from e in redis.command"),
+              HasSubstr("'redis.command' is no source of the kernel"));
+  EXPECT_THAT(beside_error("from e in syscal(\"read\")"), HasSubstr("did you mean 'syscall'?"));
+  EXPECT_THAT(beside_error("from e in"), StartsWith("query:1:10: error: "));
+}
+
+TEST(Query, BesideARecorderItIsKnownWhetherThereAreIntervals) {
+  const Text once{.name = "query", .text = "from e in profile(1hz) select count()"};
+  const Text often{.name = "query", .text = "from e in profile(1hz) select count() every 1s"};
+  EXPECT_FALSE(check_beside(once)->has_intervals);
+  EXPECT_TRUE(check_beside(often)->has_intervals);
 }
 
 // Before anybody looks for the processes that would have them.

@@ -114,18 +114,22 @@ class Reader {
       if (table == nullptr) return fail_at(snaps->source(), "expected [snaps], a table");
       CLEW_TRY(read_snaps(*table));
     }
+    if (const toml::node* const when = parsed.table().get("when")) CLEW_TRY(read_when(*when));
     return std::move(policy_);
   }
 
  private:
   [[nodiscard]] tl::unexpected<Error> fail_at(const toml::source_region& place,
                                               std::string_view message) const {
-    return fail(ErrorCode::InvalidQuery, fmt::format("{}:{}:{}: error: {}", name_, place.begin.line,
-                                                     place.begin.column, message));
+    return fail(ErrorCode::InvalidQuery, fmt::format("{}: error: {}", place_text(place), message));
+  }
+
+  [[nodiscard]] std::string place_text(const toml::source_region& place) const {
+    return fmt::format("{}:{}:{}", name_, place.begin.line, place.begin.column);
   }
 
   Expected<void> read_recorder(const toml::table& table) {
-    CLEW_TRY(check_keys(table, {"group", "folder", "follow", "loops", "cache", "snaps"}));
+    CLEW_TRY(check_keys(table, {"group", "folder", "follow", "loops", "cache", "snaps", "when"}));
     if (const toml::node* const group = table.get("group")) {
       policy_.group = CLEW_TRY(text_of("group", *group));
       const Expected<void> checked = check_group(policy_.group);
@@ -166,6 +170,26 @@ class Reader {
         return fail_at(interval->source(),
                        "'interval' is that of 'same_crash_max', which is missing");
       }
+    }
+    return {};
+  }
+
+  Expected<void> read_when(const toml::node& when) {
+    const toml::array* const all = when.as_array();
+    const bool is_list =
+        all != nullptr &&
+        std::all_of(all->begin(), all->end(), [](const auto& one) { return one.is_table(); });
+    if (!is_list) return fail_at(when.source(), "expected [[when]], a table for each query");
+    if (all->size() > kConditionsMax) {
+      return fail_at(when.source(), fmt::format("{} queries are possible", kConditionsMax));
+    }
+    for (const toml::node& one : *all) {
+      const toml::table& table = *one.as_table();
+      CLEW_TRY(check_keys(table, {"query"}));
+      const toml::node* const query = table.get("query");
+      if (query == nullptr) return fail_at(table.source(), "[[when]] has no 'query'");
+      policy_.conditions.push_back(
+          {CLEW_TRY(text_of("query", *query)), place_text(query->source())});
     }
     return {};
   }

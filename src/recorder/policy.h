@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "recorder/snap_limits.h"
@@ -23,6 +24,12 @@ constexpr SignalSet signal_bit(int signal) {
 // Those whose default action it is to dump core: signal(7).
 SignalSet core_signals();
 
+// A query beside the recording: each of its rows takes a snap of the process that it is about.
+struct Condition {
+  std::string query;
+  std::string place;  // Of the text: FILE:LINE:COLUMN.
+};
+
 struct Policy {
   std::string group;         // Of recorders that are asked together; empty: none.
   std::string folder = ".";  // Where snaps go.
@@ -31,7 +38,10 @@ struct Policy {
   bool caches = true;
   SignalSet signals = core_signals();  // In front of which there is a snap, if they kill.
   SnapLimits limits;
+  std::vector<Condition> conditions;  // kConditionsMax at most.
 };
+
+inline constexpr size_t kConditionsMax = 8;
 
 // Letters, digits, '.', '_' and '-', 32 bytes at most: it is a part of the name of a socket.
 // Errors: InvalidQuery.

@@ -23,5 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CLEW_ASSERT(!policy->folder.empty() && policy->limits.interval_ns != 0);
   CLEW_ASSERT(policy->limits.files_max.value_or(1) != 0);
   CLEW_ASSERT(policy->limits.same_crash_max.value_or(1) != 0);
+  CLEW_ASSERT(policy->conditions.size() <= recorder::kConditionsMax);
+  for (const recorder::Condition& one : policy->conditions)
+    CLEW_ASSERT(!one.query.empty() && one.place.starts_with("fuzz.toml:"));
   return 0;
 }

@@ -48,6 +48,33 @@ TEST(Policy, HasAllThatTheExampleSays) {
   EXPECT_EQ(policy->limits.interval_ns, 3600 * kSecondNs);
   EXPECT_EQ(policy->limits.files_max, 50U);
   EXPECT_EQ(policy->limits.bytes_max, uint64_t{512} << 20);
+  EXPECT_TRUE(policy->conditions.empty());  // It is for root.
+}
+
+TEST(Policy, AQueryHasTheTextAndItsPlace) {
+  const Policy policy = policy_of(
+      "[[when]]\nquery = 'profile(1hz)'\n[[when]]\n  query = \"\"\"\nfrom e in\n"
+      "syscall(\"close\")\"\"\"");
+  ASSERT_EQ(policy.conditions.size(), 2U);
+  EXPECT_EQ(policy.conditions[0].query, "profile(1hz)");
+  EXPECT_EQ(policy.conditions[0].place, "p.toml:2:9");
+  EXPECT_EQ(policy.conditions[1].query, "from e in\nsyscall(\"close\")");
+  EXPECT_EQ(policy.conditions[1].place, "p.toml:4:11");
+}
+
+TEST(Policy, AQueryThatIsNoneHasItsPlace) {
+  const std::string expected = "error: expected [[when]], a table for each query";
+  EXPECT_EQ(error_of("[when]\nquery = 'a'"), "p.toml:1:1: " + expected);
+  EXPECT_EQ(error_of("when = ['a']"), "p.toml:1:8: " + expected);
+  EXPECT_EQ(error_of("when = 3"), "p.toml:1:8: " + expected);
+  EXPECT_EQ(error_of("\n[[when]]"), "p.toml:2:1: error: [[when]] has no 'query'");
+  EXPECT_EQ(error_of("[[when]]\nquery = ''"), "p.toml:2:9: error: 'query' is a non-empty string");
+  EXPECT_EQ(error_of("[[when]]\nqery = 'a'"),
+            "p.toml:2:1: error: unknown key 'qery'; did you mean 'query'?");
+  std::string many;
+  for (size_t i = 0; i <= kConditionsMax; ++i)
+    many += "[[when]]\nquery = 'a'\n";
+  EXPECT_EQ(error_of(many), "p.toml:1:1: error: 8 queries are possible");
 }
 
 TEST(Policy, TakesEachValueOfAKey) {
@@ -73,7 +100,7 @@ TEST(Policy, AnUnknownKeyHasItsPlaceAndTheNearestName) {
             "p.toml:2:1: error: unknown key 'signal'; did you mean 'signals'?");
   EXPECT_EQ(error_of("zzzzzz = 1"),
             "p.toml:1:1: error: unknown key 'zzzzzz'; there are group, folder, follow, loops, "
-            "cache, snaps");
+            "cache, snaps, when");
 }
 
 TEST(Policy, AWrongValueHasItsPlaceAndWhatWasExpected) {

@@ -30,6 +30,7 @@ constexpr uint64_t kHeaderBytes = 16 + sizeof(Digest);
 constexpr uint64_t kSectionBytes = 24;
 constexpr uint32_t kSectionsMax = 64;
 constexpr uint64_t kFileBytesMax = uint64_t{1} << 32;
+constexpr size_t kConditionBytesMax = size_t{64} << 10;  // As a policy's file.
 
 enum class SectionType : uint32_t {
   Reason = 1,
@@ -37,7 +38,8 @@ enum class SectionType : uint32_t {
   Modules = 3,
   Threads = 4,
   Lobes = 5,
-  Calls = 6
+  Calls = 6,
+  Condition = 7
 };
 
 class Bytes {
@@ -254,6 +256,9 @@ bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) 
     case SectionType::Calls:
       read_calls(in, snap);
       break;
+    case SectionType::Condition:
+      snap.condition.assign(bytes.begin(), bytes.end());
+      return bytes.size() <= kConditionBytesMax;
   }
   return !in.failed();
 }
@@ -282,11 +287,15 @@ Expected<std::vector<uint8_t>> read_file(const std::string& path) {
 }  // namespace
 
 std::vector<uint8_t> snap_bytes(const Snap& snap) {
-  const std::vector<std::pair<SectionType, std::vector<uint8_t>>> sections = {
+  std::vector<std::pair<SectionType, std::vector<uint8_t>>> sections = {
       {SectionType::Reason, reason_of(snap)},   {SectionType::Process, process_of(snap)},
       {SectionType::Modules, modules_of(snap)}, {SectionType::Threads, threads_of(snap)},
       {SectionType::Lobes, lobes_of(snap)},     {SectionType::Calls, calls_of(snap)},
   };
+  if (!snap.condition.empty()) {
+    sections.emplace_back(SectionType::Condition,
+                          std::vector<uint8_t>(snap.condition.begin(), snap.condition.end()));
+  }
   Bytes out;
   uint64_t offset = kHeaderBytes + sections.size() * kSectionBytes;
   for (const auto& [type, bytes] : sections) {

@@ -15,6 +15,7 @@
 //     Lobes     count 4, 0 4, then for each: slot 4, thread 4 (the last owner), cursor 8 (as in
 //               memory), address 8 of the lobe, 64 KiB of words
 //     Calls     for each thread of Threads, in their order: called from 8
+//     Condition the text of the query (policy.h); only where there is one
 #pragma once
 
 #include <cstdint>
@@ -34,9 +35,9 @@ namespace clew::recorder {
 inline constexpr uint32_t kNoSlot = UINT32_MAX;
 
 struct SnapReason {
-  int32_t signal = 0;  // 0: it was asked for, and the process ran on.
-  int32_t code = 0;    // siginfo_t's.
-  int32_t thread = 0;
+  int32_t signal = 0;    // 0: it was asked for, or is of a query; and the process ran on.
+  int32_t code = 0;      // siginfo_t's.
+  int32_t thread = 0;    // That got it, or that the query's row is about, if that is known.
   uint64_t address = 0;  // si_addr.
   uint64_t time_ns = 0;
 };
@@ -70,6 +71,7 @@ struct SnapLobe {
 
 struct Snap {
   SnapReason reason;
+  std::string condition;  // The query that it was taken for; empty: none.
   int32_t pid = 0;
   std::vector<std::string> command;
   std::vector<SnapModule> modules;

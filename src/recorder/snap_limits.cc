@@ -56,6 +56,10 @@ bool is_within(uint64_t one_ns, uint64_t other_ns, uint64_t interval_ns) {
 }  // namespace
 
 std::optional<CrashPlace> crash_place(const Snap& snap) {
+  if (!snap.condition.empty()) {
+    const std::string_view program = snap.command.empty() ? "" : file_of(snap.command.front());
+    return CrashPlace{0, fmt::format("{}: {}", program, snap.condition), 0};
+  }
   const auto thread = std::find_if(snap.threads.begin(), snap.threads.end(),
                                    [&snap](const SnapThread& one) { return is_reason(snap, one); });
   if (thread == snap.threads.end()) return std::nullopt;
@@ -77,6 +81,8 @@ std::string_view name_of(SuppressedBy cause) {
   switch (cause) {
     case SuppressedBy::SameCrash:
       return "same crash";
+    case SuppressedBy::SameQuery:
+      return "same query";
     case SuppressedBy::Files:
       return "files_max is reached";
     case SuppressedBy::Bytes:
@@ -134,14 +140,16 @@ std::optional<Suppression> SnapFolder::same_crash(const Snap& snap) {
     ++count;
     if (newest == nullptr || file.time_ns > newest->second.time_ns) newest = &entry;
   }
-  if (newest == nullptr || count < *limits_.same_crash_max) return std::nullopt;
-  return Suppression{SuppressedBy::SameCrash, newest->first};
+  if (newest == nullptr || count < limits_.same_crash_max.value_or(1)) return std::nullopt;
+  const bool is_crash = snap.condition.empty();
+  return Suppression{is_crash ? SuppressedBy::SameCrash : SuppressedBy::SameQuery, newest->first};
 }
 
 std::optional<Suppression> SnapFolder::suppression_of(const Snap& snap) {
-  if (!limits_.same_crash_max && !limits_.files_max && !limits_.bytes_max) return std::nullopt;
+  const bool looks_for_same = limits_.same_crash_max || !snap.condition.empty();
+  if (!looks_for_same && !limits_.files_max && !limits_.bytes_max) return std::nullopt;
   look();
-  if (limits_.same_crash_max) {
+  if (looks_for_same) {
     if (auto same = same_crash(snap)) return same;
   }
   if (limits_.files_max && files_.size() >= *limits_.files_max)

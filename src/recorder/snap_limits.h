@@ -19,13 +19,15 @@
 namespace clew::recorder {
 
 struct SnapLimits {
-  std::optional<uint32_t> same_crash_max = {};  // Within `interval_ns`.
+  // Within `interval_ns`. Of snaps of a query there is one where this is not said.
+  std::optional<uint32_t> same_crash_max = {};
   uint64_t interval_ns = 3600 * uint64_t{1'000'000'000};
   std::optional<uint32_t> files_max = {};
   std::optional<uint64_t> bytes_max = {};  // Of all files.
 };
 
-// What makes two crashes the same one.
+// What makes two crashes the same one. Of a query: no signal, the program's name and the query, and
+// no place, since the process has run on.
 struct CrashPlace {
   int32_t signal = 0;
   std::string module;   // Its build-id, or its path if it has none; empty: no module is known.
@@ -39,21 +41,22 @@ struct CrashPlace {
 // for.
 std::optional<CrashPlace> crash_place(const Snap& snap);
 
-enum class SuppressedBy : uint8_t { SameCrash, Files, Bytes };
+enum class SuppressedBy : uint8_t { SameCrash, SameQuery, Files, Bytes };
 
 // "same crash"
 std::string_view name_of(SuppressedBy cause);
 
 struct Suppression {
   SuppressedBy cause = SuppressedBy::SameCrash;
-  std::string like;  // The newest snap of the same crash.
+  std::string like;  // The newest snap of the same crash or query.
 };
 
 class SnapFolder {
  public:
   SnapFolder(std::string path, const SnapLimits& limits)
       : path_(std::move(path)), limits_(limits) {}
-  // Why this one may not come into the folder; nothing: it may. "Now" is the snap's time.
+  // Why this one may not come into the folder; nothing: it may. "Now" is the snap's time. Of a
+  // query's snap the reason, the query and the command are enough, unless `bytes_max` is there.
   std::optional<Suppression> suppression_of(const Snap& snap);
 
  private:

@@ -113,6 +113,32 @@ TEST_F(SnapLimitsTest, TheSameCrashIsSuppressedWithinTheInterval) {
   EXPECT_FALSE(folder.suppression_of(snap));
 }
 
+// Wherever the process has got to meanwhile, and without any limit.
+TEST_F(SnapLimitsTest, TheSameQueryOfTheSameProgramIsSuppressedWithinTheHour) {
+  SnapFolder folder = with({});
+  Snap snap = crash_at(kCopy + 4);
+  snap.reason = {.thread = 7, .time_ns = kNowNs};
+  snap.condition = "profile(1hz)";
+  EXPECT_FALSE(folder.suppression_of(snap));
+  put("app.snap", snap);
+  snap.threads[0].registers.rip += 8;
+  const auto by = folder.suppression_of(snap);
+  ASSERT_TRUE(by);
+  EXPECT_EQ(by->cause, SuppressedBy::SameQuery);
+  EXPECT_EQ(by->like, "app.snap");
+  EXPECT_TRUE(with({.same_crash_max = 1}).suppression_of(snap));
+  EXPECT_FALSE(with({.same_crash_max = 2}).suppression_of(snap));
+  EXPECT_FALSE(folder.suppression_of(crash_at(kCopy + 4)));
+  Snap other = snap;
+  other.condition = "profile(2hz)";
+  EXPECT_FALSE(folder.suppression_of(other));
+  other = snap;
+  other.command = {"/bin/other"};
+  EXPECT_FALSE(folder.suppression_of(other));
+  snap.reason.time_ns += 3600 * kSecondNs;
+  EXPECT_FALSE(folder.suppression_of(snap));
+}
+
 TEST_F(SnapLimitsTest, AnotherProcessHasItsModulesElsewhere) {
   SnapFolder folder = with({.same_crash_max = 1});
   put("app.snap", crash_at(kCopy + 4));

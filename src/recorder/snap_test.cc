@@ -114,6 +114,15 @@ TEST(Snap, ComesBackFromItsBytes) {
   EXPECT_EQ(read->lobes[0].words, snap.lobes[0].words);
 }
 
+TEST(Snap, TheQueryComesBackWhereThereIsOne) {
+  Snap snap = some_snap();
+  EXPECT_EQ(parse_snap(snap_bytes(snap))->condition, "");
+  snap.condition = "from e in profile(1hz)";
+  EXPECT_EQ(parse_snap(snap_bytes(snap))->condition, snap.condition);
+  snap.condition = std::string((64U << 10) + 1, 'x');
+  EXPECT_FALSE(parse_snap(snap_bytes(snap)));
+}
+
 TEST(Snap, OneThatIsCutIsRefusedAtEachLength) {
   constexpr size_t kLengthsMax = 4096;
   const std::vector<uint8_t> whole = snap_bytes(some_snap());

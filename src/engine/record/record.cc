@@ -11,9 +11,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 
+#include "base/clock_ns.h"
+#include "base/file_descriptor.h"
 #include "base/log.h"
+#include "engine/record/conditions.h"
 #include "engine/record/leaving.h"
 #include "engine/record/module_files.h"
 #include "engine/record/recorded_process.h"
@@ -74,20 +78,24 @@ class Recorder final : public WatchListener {
         files_(request.each_iteration ? recorder::Loops::Each : recorder::Loops::Once,
                request.cache_directory),
         snaps_(request.directory, request.limits, notices),
+        conditions_(request.conditions, notices),
         told_(notices) {}
 
   Expected<int> run() {
     CLEW_TRY(recorder::check_snap_folder(request_.directory));
+    CLEW_TRY(conditions_.check());
     inline_::Launched launched = CLEW_TRY(
         inline_::Launched::start({.command = request_.command, .failed_with = &failed_with_}));
     command_ = launched.pid();
+    CLEW_TRY(conditions_.start(command_));
     allow_many_files();
     if (!CLEW_TRY(record({command_, false, request_.command}))) {
       return fail(ErrorCode::Refused, "no function of the command can be recorded");
     }
+    CLEW_TRY(conditions_.wait([] { return false; }));
     CLEW_TRY(launched.set_free());
     Watch watch = CLEW_TRY(Watch::seize(command_, request_.signals));
-    hear_requests();
+    hear();
     recorded_.at(command_)->set_held();
     // The terminal's signals are meant for the command.
     (void)std::signal(SIGINT, SIG_IGN);
@@ -104,6 +112,7 @@ class Recorder final : public WatchListener {
   Expected<int> run_in_process() {
     CLEW_TRY(recorder::check_snap_folder(request_.directory));
     CLEW_TRY(check_recordable(request_.process));
+    CLEW_TRY(conditions_.check());
     Expected<int> status = watch_process(request_.process);
     if (!status && !is_armed_ && !lives(request_.process)) {
       return fail(ErrorCode::NotFound,
@@ -186,9 +195,11 @@ class Recorder final : public WatchListener {
     if (thread == process) recorded_.erase(recorded);
   }
 
-  [[nodiscard]] int door() const override { return requests_ ? requests_->descriptor() : -1; }
+  [[nodiscard]] int door() const override { return door_.get(); }
 
   void knocked(Stops& stops) override {
+    for (const Conditions::Met& met : conditions_.met())
+      take_snap(met, stops);
     const auto request = requests_ ? requests_->next() : std::nullopt;
     if (!request) return;
     std::vector<recorder::Snap> snaps;
@@ -202,12 +213,14 @@ class Recorder final : public WatchListener {
   Expected<int> watch_process(pid_t pid) {
     const target::Process who = CLEW_TRY(target::read_process(pid));
     Stops stops = CLEW_TRY(Stops::open(Stops::EndedBy::KillAndTerminal));
+    const auto is_over = [&stops] { return stops.look_ended_by() != 0; };
+    CLEW_TRY(conditions_.start(pid));
+    CLEW_TRY(conditions_.wait(is_over));
+    if (is_over()) return 0;
     allow_many_files();
     command_ = pid;
-    const bool is_recorded =
-        CLEW_TRY(record({.pid = pid, .command = who.arguments, .is_running = true, .is_over = [&] {
-                           return stops.look_ended_by() != 0;
-                         }}));
+    const bool is_recorded = CLEW_TRY(
+        record({.pid = pid, .command = who.arguments, .is_running = true, .is_over = is_over}));
     if (!is_recorded && stops.ended_by() == 0) {
       return fail(ErrorCode::Refused,
                   fmt::format("no function of process {} can be recorded", pid));
@@ -219,9 +232,10 @@ class Recorder final : public WatchListener {
       CLEW_TRY(leave(others));
       return tl::unexpected(std::move(watch.error()));
     }
-    hear_requests();
+    hear();
     recorded_.at(pid)->set_held();
     is_armed_ = true;
+    (void)conditions_.met();  // Of what it did before.
     notices_.armed(fmt::format("recording process {}", pid));
     const Expected<int> watched = watch->run(*this);
     snaps_.tell_suppressed();
@@ -271,18 +285,46 @@ class Recorder final : public WatchListener {
     return true;
   }
 
-  // Without it there is no `clew snap`, and all else is as it is.
-  void hear_requests() {
+  // Without the first there is no `clew snap`, and all else is as it is.
+  void hear() {
     auto requests = SnapRequests::open(request_.group);
-    if (!requests) return notices_.warning(requests.error().message);
-    requests_.emplace(std::move(*requests));
+    if (!requests) {
+      notices_.warning(requests.error().message);
+    } else {
+      requests_.emplace(std::move(*requests));
+    }
+    door_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+    for (const int each : {requests_ ? requests_->descriptor() : -1, conditions_.descriptor()}) {
+      epoll_event event{};
+      event.events = EPOLLIN;
+      if (each >= 0) (void)epoll_ctl(door_.get(), EPOLL_CTL_ADD, each, &event);
+    }
+  }
+
+  // It has run on since, and stands only if there may be a snap.
+  void take_snap(const Conditions::Met& met, Stops& stops) {
+    const auto recorded = recorded_.find(met.process);
+    if (recorded == recorded_.end() || !is_watched(met.process)) return;
+    recorder::Snap head;
+    head.reason.time_ns = static_cast<uint64_t>(clock_ns(CLOCK_REALTIME));
+    head.pid = met.process;
+    head.command = recorded->second->command();
+    head.condition = met.condition->query;
+    if (!snaps_.wants(head, met.rows)) return;
+    recorder::Snap snap = recorded->second->snap_of(met.process, stops);
+    snap.reason.thread = met.thread;
+    snap.condition = met.condition->query;
+    snaps_.write(snap);
+    snaps_.count_same_query(met.rows - 1);
   }
 
   const RecordRequest& request_;
   Notices& notices_;
   std::optional<SnapRequests> requests_;
+  FileDescriptor door_;  // epoll(7), of the requests and the conditions.
   ModuleFiles files_;
   SnapWriter snaps_;
+  Conditions conditions_;
   LeftTold told_;
   std::optional<int> failed_with_;
   pid_t command_ = 0;

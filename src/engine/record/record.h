@@ -27,6 +27,7 @@ struct RecordRequest {
   std::string group;            // Recorders of one name are asked together; empty: none.
   recorder::SignalSet signals = recorder::core_signals();  // Those of a snap, where they kill.
   recorder::SnapLimits limits;
+  std::vector<recorder::Condition> conditions;
 };
 
 // Why nothing was recorded.

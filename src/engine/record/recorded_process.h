@@ -93,6 +93,7 @@ class RecordedProcess {
     is_held_ = true;
   }
   [[nodiscard]] pid_t pid() const { return attachment_->pid(); }
+  [[nodiscard]] const std::vector<std::string>& command() const { return command_; }
   // Children that it has forked, and that are there, whether we have met them or not.
   [[nodiscard]] std::vector<pid_t> children() const { return attachment_->children(); }
   // Calls come to the originals again, in this process or in one that it forked. Copies stay, and

@@ -2,6 +2,7 @@
 // Snaps of crashes -> files, as far as the limits allow; and what is told of them.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
 
@@ -20,11 +21,17 @@ class SnapWriter {
         notices_(notices) {}
 
   void write(const recorder::Snap& snap);
+  // Whether one of a query may be written, of which only the reason, the query and the command are
+  // known yet; so nobody stands for one that may not. `rows`: how many there would be.
+  bool wants(const recorder::Snap& head, unsigned rows);
+  // Rows that came with one that was written.
+  void count_same_query(unsigned rows);
   // How many were suppressed, and by what.
   void tell_suppressed() const;
 
  private:
-  void suppress(const recorder::Snap& snap, const recorder::Suppression& by);
+  [[nodiscard]] bool is_full() const;
+  void suppress(const recorder::Snap& snap, const recorder::Suppression& by, unsigned count = 1);
 
   const std::string& path_;
   bool has_files_max_;
@@ -32,6 +39,12 @@ class SnapWriter {
   Notices& notices_;
   unsigned written_ = 0;  // Or tried.
   std::map<recorder::SuppressedBy, unsigned> suppressed_;
+  struct Quiet {
+    recorder::SuppressedBy cause;
+    std::chrono::steady_clock::time_point until;
+  };
+  // Rows may come by the thousand, and the folder is looked at from time to time.
+  std::map<recorder::CrashPlace, Quiet> quiet_;
 };
 
 }  // namespace clew::engine
