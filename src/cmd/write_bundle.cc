@@ -15,7 +15,8 @@ Expected<void> write_bundle(recorder::BundleRequest request, Console& console) {
     console.warning(problem);
   console.made(fmt::format("bundled: {} (modules: {}, debug files: {}, sources: {})",
                            request.folder, bundled.modules, bundled.debug_files, bundled.sources));
-  return {};
+  if (bundled.problems.empty()) return {};
+  return fail(ErrorCode::Io, fmt::format("the bundle {} is not complete", request.folder));
 }
 
 }  // namespace clew::cmd

@@ -2,7 +2,10 @@
 #include "engine/replay.h"
 
 #include <memory>
+#include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "answer/columns.h"
 #include "plan/plan.h"
@@ -34,11 +37,17 @@ Expected<query::Query> parse(const Request& request) {
   return query;
 }
 
+Expected<std::unique_ptr<session::RecordedFile>> open_file(const std::string& path) {
+  auto file = session::RecordedFile::open(path);
+  if (file || !path.ends_with(".snap")) return file;
+  return fail(file.error().code, fmt::format("{}; a snap is a source of queries: recording(\"{}\")",
+                                             file.error().message, path));
+}
+
 }  // namespace
 
 Expected<void> replay(const Request& request, int stop_descriptor, output::RowSink& sink) {
-  const std::unique_ptr<session::RecordedFile> file =
-      CLEW_TRY(session::RecordedFile::open(request.from_path));
+  const std::unique_ptr<session::RecordedFile> file = CLEW_TRY(open_file(request.from_path));
   const plan::Plan plan = plan::plain(CLEW_TRY(parse(request)));
   plan::Lowered lowered;
   lowered.form = plan::StateForm::Events;

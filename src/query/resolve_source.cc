@@ -88,8 +88,20 @@ class SourceResolver {
     for (size_t i = 0; i < kProviders.size(); ++i) {
       names[i] = kProviders[i].name;
     }
-    return report_.fail(syntax_.name_span, fmt::format("no provider '{}'{}", syntax_.name,
-                                                       did_you_mean(syntax_.name, names)));
+    std::string hint = did_you_mean(syntax_.name, names);
+    if (const Provider* const begun = hint.empty() ? begun_provider() : nullptr; begun != nullptr)
+      hint = fmt::format("; did you mean '{}'?", begun->name);
+    return report_.fail(syntax_.name_span, fmt::format("no provider '{}'{}", syntax_.name, hint));
+  }
+
+  // Of one whose name goes on behind it: record(…).
+  [[nodiscard]] const Provider* begun_provider() const {
+    constexpr size_t kShortest = 3;
+    const std::string_view name = syntax_.name;
+    for (const Provider& one : kProviders) {
+      if (name.size() >= kShortest && same_word(one.name.substr(0, name.size()), name)) return &one;
+    }
+    return nullptr;
   }
 
   Expected<void> scope(Source& source) const {

@@ -231,9 +231,12 @@ class Reader {
     const toml::value<std::string>* const value = node.as_string();
     const auto result = value != nullptr ? with_unit(value->get(), units) : std::nullopt;
     if (result) return *result;
-    return fail_at(node.source(),
-                   fmt::format("'{}' is a whole number with a unit, as \"{}\" (units: {})", key,
-                               example, names_of(units)));
+    const Unit& last = units.back();
+    return fail_at(
+        node.source(),
+        fmt::format("'{}' is a whole number with a unit, as \"{}\" (units: {}), from 1{} to {}{}",
+                    key, example, names_of(units), units.front().name, UINT64_MAX / last.size,
+                    last.name));
   }
 
   Expected<SignalSet> signals_of(const toml::node& node) const {

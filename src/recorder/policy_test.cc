@@ -131,7 +131,7 @@ TEST(Policy, AValueOutOfRangeIsRefused) {
                                   "\"MiB\"", "1", "\"\"", "\"1  B\""}) {
     EXPECT_EQ(error_of(std::string("[snaps]\nbytes_max = ") + value),
               "p.toml:2:13: error: 'bytes_max' is a whole number with a unit, as \"512MiB\" "
-              "(units: B KiB MiB GiB)");
+              "(units: B KiB MiB GiB), from 1B to 17179869183GiB");
   }
 }
 

@@ -23,6 +23,7 @@
 
 #include "base/error_text.h"
 #include "engine/record/snap_requests.h"
+#include "engine/record/thread_status.h"
 
 namespace clew::engine {
 
@@ -52,12 +53,23 @@ struct Answer {
   FileDescriptor memory;
 };
 
-Expected<Answer> receive(const FileDescriptor& socket) {
-  Answer answer;
-  pollfd readable{socket.get(), POLLIN, 0};
-  if (poll(&readable, 1, kAnswerTimeMaxMs) <= 0) {
-    return fail(ErrorCode::Io, "the recorder does not answer");
+// One that is stopped is not waited for: only who stopped it lets it go on.
+Expected<void> wait_for_answer(const FileDescriptor& socket, pid_t recorder) {
+  constexpr int kLookMs = 100;
+  for (int waited_ms = 0; waited_ms < kAnswerTimeMaxMs; waited_ms += kLookMs) {
+    pollfd readable{socket.get(), POLLIN, 0};
+    if (poll(&readable, 1, kLookMs) > 0) return {};
+    if (status_of(recorder).state == 'T') {
+      return fail(ErrorCode::Refused,
+                  fmt::format("the recorder, process {0}, is stopped: kill -CONT {0}", recorder));
+    }
   }
+  return fail(ErrorCode::Io, fmt::format("the recorder, process {}, does not answer", recorder));
+}
+
+Expected<Answer> receive(const FileDescriptor& socket, pid_t recorder) {
+  CLEW_TRY(wait_for_answer(socket, recorder));
+  Answer answer;
   iovec part{&answer.reply, sizeof(answer.reply)};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
   msghdr message{};
@@ -171,7 +183,7 @@ Expected<void> SnapConnection::ask(pid_t process) {
 }
 
 Expected<std::vector<recorder::Snap>> SnapConnection::answer() {
-  const Answer answer = CLEW_TRY(receive(socket_));
+  const Answer answer = CLEW_TRY(receive(socket_, recorder_));
   switch (answer.reply.answer) {
     case SnapAnswer::Made:
       break;
