@@ -168,7 +168,7 @@ class RecordedProcess {
   std::optional<inline_::Answers> answers_;  // Nothing when the C library has no such function.
   CallSites call_sites_;
   std::unordered_multimap<uint32_t, uint32_t> slots_;  // By thread, as they were at the last look.
-  std::optional<bool> unwinds_;  // See keeps_answers().
+  std::optional<bool> unwinds_;                        // See keeps_answers().
   std::vector<Installed> installed_;
   bool is_held_ = false;
   bool opens_libraries_ = false;
