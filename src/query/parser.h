@@ -102,6 +102,7 @@ class Parser {
   Expected<SyntaxSource> source_head();
   Expected<SyntaxSource> scoped_source(Scope scope);
   Expected<SyntaxSource> named_source();
+  static bool is_recording(std::string_view name);
   void recorded_event(SyntaxSource& source);
   Expected<void> source_tail(SyntaxSource& source);
   Expected<void> export_list(SyntaxSource& source);

@@ -80,7 +80,7 @@ TEST(Query, BesideARecorderAllSourcesAreOfTheKernel) {
   EXPECT_THAT(beside_error("entry(\"main\")"),
               StartsWith("query:1:1: error: 'entry' is no source of the kernel; "));
   EXPECT_THAT(beside_error("from e in syscall(\"read\"), usdt(\"a:b\")"),
-              StartsWith("query:1:27: error: 'usdt' is no source of the kernel; "));
+              StartsWith("query:1:28: error: 'usdt' is no source of the kernel; "));
   EXPECT_THAT(beside_error("from e in (from a in tick(1s))"),
               HasSubstr("'tick' is no source of the kernel"));
   EXPECT_THAT(beside_error("from e in begin"), HasSubstr("'begin' is no source of the kernel"));

@@ -31,7 +31,7 @@ bool is_of_ocaml(const target::LinkedNames& names) {
       [](const target::ExportedFunction& one, std::string_view name) { return one.name < name; });
   if (exported != all.end() && exported->name == kCollects) return true;
   return std::any_of(names.imports.begin(), names.imports.end(),
-                     [](const target::ImportSlot& slot) { return slot.symbol == kCollects; });
+                     [&](const target::ImportSlot& slot) { return slot.symbol == kCollects; });
 }
 
 tl::unexpected<Error> refused(const target::ProcessModule& module, std::string_view language,
