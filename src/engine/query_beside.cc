@@ -22,6 +22,7 @@
 
 #include "aggregate/value.h"
 #include "base/error_text.h"
+#include "base/log.h"
 #include "collect/losses.h"
 #include "engine/run.h"
 #include "output/row_sink.h"
@@ -155,6 +156,7 @@ Expected<void> run_beside(const query::Text& text, pid_t process, int socket) {
 // Nothing of the owner's is open there, and what ends the owner's terminal or service ends the
 // owner, and by that this.
 void leave_owner(pid_t owner, int socket) {
+  end_log();
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != owner) _exit(1);
   for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE})
