@@ -2,7 +2,6 @@
 #include "engine/record/own_unwinder.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "target/frame_tables.h"
@@ -26,18 +25,15 @@ bool has_exception_tables(const target::ProcessModule& module) {
 }  // namespace
 
 // Others ask as well, for names and build-ids: they have no exceptions, or take the unwinder's
-// functions from elsewhere.
+// functions from elsewhere. One that offers them may take its own by the loader.
 bool brings_unwinder(const target::ProcessModule& module, const target::LinkedNames& names) {
-  constexpr std::array<std::string_view, 3> kTakenFromOthers = {"_dl_find_object", "_Unwind_Resume",
-                                                                kRaises};
-  if (!imports(names, "dl_iterate_phdr")) return false;
-  const bool takes = std::any_of(kTakenFromOthers.begin(), kTakenFromOthers.end(),
-                                 [&](std::string_view name) { return imports(names, name); });
-  if (takes) return false;
+  if (!imports(names, "dl_iterate_phdr") || imports(names, "_dl_find_object")) return false;
   const bool offers = std::any_of(
       names.exports.begin(), names.exports.end(),
       [](const target::ExportedFunction& exported) { return exported.name == kRaises; });
-  return offers || has_exception_tables(module);
+  if (offers) return true;
+  const bool takes = imports(names, kRaises) || imports(names, "_Unwind_Resume");
+  return !takes && has_exception_tables(module);
 }
 
 }  // namespace clew::engine
