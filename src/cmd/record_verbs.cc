@@ -23,6 +23,7 @@
 #include "cmd/write_bundle.h"
 #include "engine/kernel/system_call_name.h"
 #include "engine/record/record.h"
+#include "output/format.h"
 #include "recorder/policy.h"
 #include "recorder/short_name.h"
 #include "recorder/show.h"
@@ -129,8 +130,8 @@ std::string text_of(const recorder::SnapReason& reason, int32_t process) {
 // In one line, whatever its text has.
 std::string text_of_condition(const recorder::Snap& snap) {
   std::string query = snap.condition;
-  std::replace_if(
-      query.begin(), query.end(), [](unsigned char c) { return c < ' ' || c == 127; }, ' ');
+  std::replace(query.begin(), query.end(), '\n', ' ');
+  query = output::printable(query);
   const int32_t thread = snap.reason.thread;
   return fmt::format(": taken while it ran{}, for the query {}",
                      thread == 0 ? "" : fmt::format(", after thread {} had met it", thread), query);

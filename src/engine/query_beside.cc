@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -155,7 +156,7 @@ Expected<void> run_beside(const query::Text& text, pid_t process, int socket) {
 
 // Nothing of the owner's is open there, and what ends the owner's terminal or service ends the
 // owner, and by that this.
-void leave_owner(pid_t owner, int socket) {
+void leave_owner(pid_t owner, int socket) noexcept {
   end_log();
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != owner) _exit(1);
@@ -173,8 +174,17 @@ void leave_owner(pid_t owner, int socket) {
   (void)syscall(SYS_close_range, own + 1, ~0U, 0U);
 }
 
-[[noreturn]] void be_beside(const query::Text& text, pid_t process, int socket) {
-  const Expected<void> ran = run_beside(text, process, socket);
+// What is thrown here is not to unwind into what its owner does.
+Expected<void> run_without_throwing(const query::Text& text, pid_t process, int socket) noexcept {
+  try {
+    return run_beside(text, process, socket);
+  } catch (const std::exception& thrown) {
+    return fail(ErrorCode::Io, thrown.what());
+  }
+}
+
+[[noreturn]] void be_beside(const query::Text& text, pid_t process, int socket) noexcept {
+  const Expected<void> ran = run_without_throwing(text, process, socket);
   Head head = head_of(ran ? Kind::Ended : Kind::Failed);
   if (!ran) head.error = static_cast<uint32_t>(ran.error().code);
   (void)send_news(socket, head, ran ? std::string_view() : ran.error().message);
@@ -219,7 +229,7 @@ QueryBeside::~QueryBeside() {
 std::optional<QueryBeside::News> QueryBeside::next() {
   if (!socket_.valid()) return std::nullopt;
   Head head;
-  std::string text(kTextMax, '\0');
+  std::array<char, kTextMax> text;  // Not filled: as much of it is read as has come.
   std::array<iovec, 2> parts = {{{&head, sizeof(head)}, {text.data(), text.size()}}};
   msghdr message{};
   message.msg_iov = parts.data();
@@ -236,7 +246,7 @@ std::optional<QueryBeside::News> QueryBeside::next() {
   news.kind = static_cast<Kind>(head.kind);
   news.process = head.process;
   news.thread = head.thread;
-  news.text = text.substr(0, static_cast<size_t>(got) - sizeof(head));
+  news.text.assign(text.data(), static_cast<size_t>(got) - sizeof(head));
   if (news.kind == Kind::Failed)
     news.error = Error{static_cast<ErrorCode>(head.error), std::exchange(news.text, {})};
   if (news.kind == Kind::Failed || news.kind == Kind::Ended) socket_.reset();

@@ -32,12 +32,24 @@ bool has_ended(pid_t thread) {
          (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
 }
 
+// Where these are told (PTRACE_O_TRACEEXIT), a thread stops once more before it ends.
+void go_on_to_end(pid_t thread) {
+  siginfo_t info{};
+  const int done =
+      waitid(P_PID, static_cast<id_t>(thread), &info, WSTOPPED | WNOHANG | WNOWAIT | __WALL);
+  if (done != 0 || info.si_pid != thread || info.si_status >> 8 != PTRACE_EVENT_EXIT) return;
+  int status = 0;
+  (void)waitpid(thread, &status, __WALL | WNOHANG);
+  (void)ptrace(PTRACE_CONT, thread, nullptr, nullptr);
+}
+
 void take_ends(int) {
   const int error = errno;
   const Before* const before = seizing_beside.load();
   if (before != nullptr) {
     for (const pid_t thread : before->threads) {
       int status = 0;
+      go_on_to_end(thread);
       if (thread != before->process && has_ended(thread))
         (void)waitpid(thread, &status, __WALL | WNOHANG);
     }

@@ -2,7 +2,8 @@
 // PTRACE_SEIZE of one thread after the other. It waits while another thread of the process executes
 // a program (cred_guard_mutex, kernel/ptrace.c of Linux 6.18), and that one waits until those of
 // its threads that are traced have been waited for (de_thread(), fs/exec.c): by us, who wait. So
-// the ends of threads that we have are taken in a signal's handler meanwhile.
+// the ends of threads that we have, and their stops before that, are taken in a signal's handler
+// meanwhile.
 #pragma once
 
 #include <cstdint>

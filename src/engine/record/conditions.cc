@@ -11,12 +11,14 @@
 #include <sys/epoll.h>
 
 #include "base/error_text.h"
+#include "engine/record/leaving.h"
 
 namespace clew::engine {
 
 namespace {
 
-constexpr unsigned kNewsMax = 4096;  // Of one query at a time.
+// Of one query at a time: threads that stop meanwhile wait.
+constexpr unsigned kNewsMax = 128;
 
 // Its own places come behind the policy's: "p.toml:3:9: query:1:11".
 std::string name_of(const recorder::Condition& condition) {
@@ -28,9 +30,10 @@ std::string with_place(const recorder::Condition& condition, const std::string& 
   return fmt::format("{}: error: {}", condition.place, message);
 }
 
-// Of the policy, and not of what this machine can do now.
-bool is_of_text(const Error& error) {
-  return error.code == ErrorCode::InvalidQuery || error.code == ErrorCode::NotFound;
+// Of the policy, and not of what this machine can do now: that has no place in the query.
+bool is_of_text(const recorder::Condition& condition, const Error& error) {
+  return error.code == ErrorCode::InvalidQuery ||
+         error.message.starts_with(name_of(condition) + ":");
 }
 
 }  // namespace
@@ -43,6 +46,7 @@ Expected<void> Conditions::check() const {
 
 Expected<void> Conditions::start(pid_t process) {
   if (wanted_.empty()) return {};
+  process_ = process;
   waits_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
   if (!waits_.valid()) return fail(ErrorCode::Io, fmt::format("epoll: {}", error_text(errno)));
   for (const recorder::Condition& one : wanted_) {
@@ -108,14 +112,20 @@ void Conditions::note(Running& running, const QueryBeside::News& news, std::vect
     }
     case QueryBeside::Kind::Warning:
       return notices_.warning(fmt::format("{}: {}", condition->place, news.text));
-    case QueryBeside::Kind::Armed:
     case QueryBeside::Kind::Ended:
+      if (lives(process_)) {
+        notices_.warning(fmt::format("{}: there are no snaps of this query any more: it has ended",
+                                     condition->place));
+      }
+      running.is_settled = true;
+      return;
+    case QueryBeside::Kind::Armed:
       running.is_settled = true;
       return;
     case QueryBeside::Kind::Failed:
       break;
   }
-  if (!running.is_settled && is_of_text(*news.error)) {
+  if (!running.is_settled && is_of_text(*condition, *news.error)) {
     wrong_.push_back({news.error->code, with_place(*condition, news.error->message)});
   } else {
     notices_.warning(fmt::format("{}: there are no snaps of this query{}: {}", condition->place,

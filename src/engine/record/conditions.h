@@ -54,6 +54,7 @@ class Conditions {
 
   const std::vector<recorder::Condition>& wanted_;
   Notices& notices_;
+  pid_t process_ = 0;
   std::vector<Running> running_;
   FileDescriptor waits_;  // epoll(7)
   std::vector<Error> wrong_;

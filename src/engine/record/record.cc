@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 
 #include "base/clock_ns.h"
+#include "base/error_text.h"
 #include "base/file_descriptor.h"
 #include "base/log.h"
 #include "engine/record/conditions.h"
@@ -100,6 +101,7 @@ class Recorder final : public WatchListener {
     // The terminal's signals are meant for the command.
     (void)std::signal(SIGINT, SIG_IGN);
     (void)std::signal(SIGQUIT, SIG_IGN);
+    (void)conditions_.met();  // Of what we have done in it.
     CLEW_TRY(launched.go_on());
     Expected<int> status = watch.run(*this);
     snaps_.tell_suppressed();
@@ -297,7 +299,8 @@ class Recorder final : public WatchListener {
     for (const int each : {requests_ ? requests_->descriptor() : -1, conditions_.descriptor()}) {
       epoll_event event{};
       event.events = EPOLLIN;
-      if (each >= 0) (void)epoll_ctl(door_.get(), EPOLL_CTL_ADD, each, &event);
+      if (each >= 0 && epoll_ctl(door_.get(), EPOLL_CTL_ADD, each, &event) != 0)
+        notices_.warning(fmt::format("nobody can ask for snaps: epoll: {}", error_text(errno)));
     }
   }
 
@@ -314,8 +317,7 @@ class Recorder final : public WatchListener {
     recorder::Snap snap = recorded->second->snap_of(met.process, stops);
     snap.reason.thread = met.thread;
     snap.condition = met.condition->query;
-    snaps_.write(snap);
-    snaps_.count_same_query(met.rows - 1);
+    if (snaps_.write(snap)) snaps_.count_same_query(met.rows - 1);
   }
 
   const RecordRequest& request_;

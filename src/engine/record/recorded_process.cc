@@ -424,15 +424,23 @@ abi::SlotControl& RecordedProcess::control_of(uint32_t slot) const {
 // Threads that end together are found by one look at all slots. In this order: abi/slot.h.
 void RecordedProcess::ended(pid_t thread) {
   const auto tid = static_cast<uint32_t>(thread);
-  if (!slots_.contains(tid)) find_slots();
+  if (free_slots(tid)) return;
+  find_slots();
+  (void)free_slots(tid);
+}
+
+bool RecordedProcess::free_slots(uint32_t tid) {
+  bool any = false;
   const auto [first, last] = slots_.equal_range(tid);
   for (auto at = first; at != last; ++at) {
     abi::SlotControl& control = control_of(at->second);
     if (__atomic_load_n(&control.tid, __ATOMIC_ACQUIRE) != tid) continue;
     __atomic_store_n(&control.owner, uint64_t{0}, __ATOMIC_RELEASE);
     __atomic_store_n(&control.tid, 0U, __ATOMIC_RELEASE);
+    any = true;
   }
   slots_.erase(first, last);
+  return any;
 }
 
 void RecordedProcess::find_slots() {

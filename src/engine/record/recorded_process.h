@@ -147,6 +147,7 @@ class RecordedProcess {
   void set_cursor(uint32_t slot, uint64_t cursor) const;
   [[nodiscard]] abi::SlotControl& control_of(uint32_t slot) const;
   void find_slots();
+  bool free_slots(uint32_t tid);
   [[nodiscard]] std::vector<IdRange> taken_ids() const;
   [[nodiscard]] std::optional<uint64_t> cursor_in(user_regs_struct registers) const;
   [[nodiscard]] bool is_recorded(const target::ProcessModule& module) const;

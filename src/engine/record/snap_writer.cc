@@ -11,6 +11,7 @@ namespace clew::engine {
 namespace {
 
 constexpr unsigned kSnapsMax = 100;  // Where no policy says how many.
+constexpr std::chrono::seconds kNotWritten{10};
 
 }  // namespace
 
@@ -18,14 +19,30 @@ bool SnapWriter::is_full() const {
   return !has_files_max_ && written_ == kSnapsMax;
 }
 
-void SnapWriter::write(const recorder::Snap& snap) {
-  if (is_full()) return;
-  if (const auto by = folder_.suppression_of(snap)) return suppress(snap, *by);
+bool SnapWriter::write(const recorder::Snap& snap) {
+  if (is_full()) return false;
+  if (const auto by = folder_.suppression_of(snap)) {
+    suppress(snap, *by);
+    be_quiet(snap, by->cause, kNotWritten);
+    return false;
+  }
   if (++written_ == kSnapsMax && !has_files_max_)
     notices_.warning(fmt::format("this is snap number {}: no others are written", kSnapsMax));
   const auto path = recorder::save_snap(path_, snap);
-  if (!path) return notices_.warning(fmt::format("no snap: {}", path.error().message));
+  if (!path) {
+    notices_.warning(fmt::format("no snap: {}", path.error().message));
+    be_quiet(snap, std::nullopt, kNotWritten);
+    return false;
+  }
   notices_.made(fmt::format("recorded: {} (clew show {})", *path, *path));
+  return true;
+}
+
+void SnapWriter::be_quiet(const recorder::Snap& snap, std::optional<recorder::SuppressedBy> cause,
+                          std::chrono::milliseconds time) {
+  if (snap.condition.empty()) return;
+  if (const auto place = recorder::crash_place(snap))
+    quiet_.insert_or_assign(*place, Quiet{cause, std::chrono::steady_clock::now() + time});
 }
 
 bool SnapWriter::wants(const recorder::Snap& head, unsigned rows) {
@@ -35,13 +52,13 @@ bool SnapWriter::wants(const recorder::Snap& head, unsigned rows) {
   const auto place = recorder::crash_place(head);
   const auto quiet = place ? quiet_.find(*place) : quiet_.end();
   if (quiet != quiet_.end() && now < quiet->second.until) {
-    suppressed_[quiet->second.cause] += rows;
+    if (quiet->second.cause) suppressed_[*quiet->second.cause] += rows;
     return false;
   }
   const auto by = folder_.suppression_of(head);
   if (!by) return true;
   suppress(head, *by, rows);
-  if (place) quiet_.insert_or_assign(*place, Quiet{by->cause, now + kQuiet});
+  be_quiet(head, by->cause, kQuiet);
   return false;
 }
 
@@ -57,9 +74,8 @@ void SnapWriter::suppress(const recorder::Snap& snap, const recorder::Suppressio
   const std::string what = snap.condition.empty() ? fmt::format("got signal {}", snap.reason.signal)
                                                   : std::string("met a query");
   log_step(snap.pid, "{}, and its snap is suppressed: {}", what, why);
-  unsigned& counted = suppressed_[by.cause];
-  counted += count;
-  if (counted != count) return;
+  suppressed_[by.cause] += count;
+  if (!told_.insert(by.cause).second) return;
   notices_.made(
       fmt::format("the snap of process {} is suppressed: {}; others are counted", snap.pid, why));
 }

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "engine/run.h"
@@ -20,7 +22,8 @@ class SnapWriter {
         folder_(folder, limits),
         notices_(notices) {}
 
-  void write(const recorder::Snap& snap);
+  // Whether there is a file of it now.
+  bool write(const recorder::Snap& snap);
   // Whether one of a query may be written, of which only the reason, the query and the command are
   // known yet; so nobody stands for one that may not. `rows`: how many there would be.
   bool wants(const recorder::Snap& head, unsigned rows);
@@ -32,6 +35,8 @@ class SnapWriter {
  private:
   [[nodiscard]] bool is_full() const;
   void suppress(const recorder::Snap& snap, const recorder::Suppression& by, unsigned count = 1);
+  void be_quiet(const recorder::Snap& snap, std::optional<recorder::SuppressedBy> cause,
+                std::chrono::milliseconds time);
 
   const std::string& path_;
   bool has_files_max_;
@@ -39,11 +44,13 @@ class SnapWriter {
   Notices& notices_;
   unsigned written_ = 0;  // Or tried.
   std::map<recorder::SuppressedBy, unsigned> suppressed_;
+  std::set<recorder::SuppressedBy> told_;
   struct Quiet {
-    recorder::SuppressedBy cause;
+    std::optional<recorder::SuppressedBy> cause;  // Nothing: it could not be written.
     std::chrono::steady_clock::time_point until;
   };
-  // Rows may come by the thousand, and the folder is looked at from time to time.
+  // Rows may come by the thousand: the folder is looked at from time to time, and who has no room
+  // for a snap is not stopped for it again at once.
   std::map<recorder::CrashPlace, Quiet> quiet_;
 };
 

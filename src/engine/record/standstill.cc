@@ -55,7 +55,8 @@ bool Standstill::look_for_others() {
 
 Standstill::~Standstill() {
   for (const Thread& thread : threads_) {
-    if (thread.state == State::Stopped) (void)ptrace(PTRACE_CONT, thread.thread, nullptr, nullptr);
+    if (thread.state == State::Stopped && !has_untold_stop(thread.thread))
+      (void)ptrace(PTRACE_CONT, thread.thread, nullptr, nullptr);
   }
 }
 

@@ -46,7 +46,7 @@ intptr_t signal_of(const Stop& stop) {
 
 // A signal that is ignored ends no call.
 void go_on(const Stop& stop) {
-  if (!WIFSTOPPED(stop.status)) return;
+  if (!WIFSTOPPED(stop.status) || has_untold_stop(stop.thread)) return;
   const auto signal = static_cast<int>(signal_of(stop));
   if (signal != 0 && (status_of(stop.thread).caught & recorder::signal_bit(signal)) == 0)
     inline_::mend_interrupted_call({stop.thread, signal, false});
@@ -55,6 +55,12 @@ void go_on(const Stop& stop) {
 }
 
 }  // namespace
+
+bool has_untold_stop(pid_t thread) {
+  siginfo_t info{};
+  constexpr int kLook = WSTOPPED | WNOHANG | WNOWAIT | __WALL;
+  return waitid(P_PID, static_cast<id_t>(thread), &info, kLook) == 0 && info.si_pid == thread;
+}
 
 Stops::~Stops() {
   for (const Stop& stop : held_) {

@@ -21,6 +21,11 @@ struct Stop {
   int status = 0;  // Of waitpid(2): it may have ended, too.
 };
 
+// Whether it stands for what nobody has been told yet. SIGKILL takes a thread out of the stop that
+// was, and it stops once more on its way out (PTRACE_O_TRACEEXIT): who let it go on from the first
+// one would lose the second.
+bool has_untold_stop(pid_t thread);
+
 class Stops {
  public:
   using Deadline = std::chrono::steady_clock::time_point;

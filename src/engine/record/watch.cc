@@ -61,6 +61,7 @@ tl::unexpected<Error> cannot_watch(pid_t pid, int error) {
 }
 
 void let_go(__ptrace_request how, pid_t thread, int signal) {
+  if (has_untold_stop(thread)) return;
   (void)ptrace(how, thread, nullptr, reinterpret_cast<void*>(static_cast<intptr_t>(signal)));
 }
 
