@@ -47,6 +47,14 @@ enum class ExtendedRecord : uint8_t {
   Gap = 10,    // Records were lost.
 };
 
+// Signal: written by who traces the thread, in front of its handler. Its value is the signal, and
+// with kCursorInMemory what the thread writes behind the handler may go into the last record of
+// that. Two words say where in a copy control was, or where the call is that has not come back: 31
+// bits each, the lower ones first; 0: that is not known.
+inline constexpr uint32_t kSignalWords = 4;
+inline constexpr uint16_t kCursorInMemory = 1U << 15;
+inline constexpr uint32_t kExtendedWordBits = 31;
+
 constexpr bool is_extended(uint32_t word) {
   return (word & kExtendedBit) != 0;
 }

@@ -154,6 +154,7 @@ nlohmann::ordered_json names_of(uint8_t marks) {
   if ((marks & recorder::kViolation) != 0) names.push_back("violation");
   if ((marks & recorder::kUncertain) != 0) names.push_back("uncertain");
   if ((marks & recorder::kUnwound) != 0) names.push_back("unwound");
+  if ((marks & recorder::kHandler) != 0) names.push_back("handler");
   return names;
 }
 

@@ -20,6 +20,7 @@ std::string marks_text(uint8_t marks) {
   if ((marks & recorder::kViolation) != 0) text += " [violation]";
   if ((marks & recorder::kUncertain) != 0) text += " [something may be missing before]";
   if ((marks & recorder::kUnwound) != 0) text += " [unwound]";
+  if ((marks & recorder::kHandler) != 0) text += " [handler]";
   return text;
 }
 

@@ -8,6 +8,7 @@
 
 #include "abi/recorder.h"
 #include "code/flag_use.h"
+#include "code/full_decode.h"
 #include "code/lost_jumps.h"
 #include "code/windows.h"
 
@@ -259,6 +260,27 @@ Expected<EntryPlan> plan_entries(const copy::Facts& facts, const copy::ModuleCop
   }
   std::sort(plan.unreachable.begin(), plan.unreachable.end());
   return plan;
+}
+
+// What probes write behind the record brings registers back (probes.h).
+std::optional<uint64_t> entered(std::span<const uint8_t> bytes, uint64_t address) {
+  while (true) {
+    const auto full = code::decode_full(bytes);
+    if (!full) return std::nullopt;
+    const size_t length = full->instruction.length;
+    address += length;
+    switch (full->instruction.mnemonic) {
+      case ZYDIS_MNEMONIC_POP:
+      case ZYDIS_MNEMONIC_LEA:
+        break;
+      case ZYDIS_MNEMONIC_JMP:
+        if (!full->instruction.raw.imm[0].is_relative) return std::nullopt;
+        return address + static_cast<uint64_t>(full->instruction.raw.imm[0].value.s);
+      default:
+        return std::nullopt;
+    }
+    bytes = bytes.subspan(length);
+  }
 }
 
 uint64_t entry_bytes_max(const EntryPlan& plan) {

@@ -18,6 +18,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -75,6 +77,11 @@ struct EntryPlacement {
   uint64_t copy = 0;       // Where the copy will be,
   uint64_t address = 0;    // and the first entry.
 };
+
+// Of a thread that is at `address` in an entry, with these bytes in front of it: where in the copy
+// it goes on, if it has recorded that it enters. Nothing when it has not, or is elsewhere.
+std::optional<uint64_t> entered(std::span<const uint8_t> bytes, uint64_t address);
+inline constexpr size_t kEnteringBytesMax = 32;
 
 // Room that is enough for the entries of a plan.
 uint64_t entry_bytes_max(const EntryPlan& plan);

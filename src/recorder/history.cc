@@ -2,9 +2,11 @@
 #include "recorder/history.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "abi/recorder.h"
+#include "recorder/records.h"
 
 namespace clew::recorder {
 
@@ -42,6 +44,18 @@ std::optional<size_t> newest_by_register(const SnapLobe& lobe, uint64_t cursor) 
   return is_told_older || lobe.words[(*own + 1) % count] == 0 ? own : told;
 }
 
+// A handler has interrupted the record, and its thread has written no other one since.
+size_t with_handler(const std::vector<uint32_t>& ring, size_t newest) {
+  std::array<uint32_t, abi::kSignalWords> behind{};
+  for (size_t i = 0; i < behind.size(); ++i)
+    behind[i] = ring[(newest + 1 + i) % ring.size()];
+  if (!is_signal_record(behind)) return newest;
+  size_t last = newest;
+  for (size_t i = 1; i < ring.size() && ring[(newest + i) % ring.size()] != 0; ++i)
+    last = (newest + i) % ring.size();
+  return last;
+}
+
 // What stands in front of the thread's start is of one that had its lobe before.
 std::vector<uint32_t> from_start(std::vector<uint32_t> words) {
   const auto start = std::find_if(words.rbegin(), words.rend(), [](uint32_t word) {
@@ -57,14 +71,29 @@ std::vector<uint32_t> words_of(const SnapModules& modules, const Snap& snap,
                                  [&](const SnapLobe& one) { return one.slot == thread.slot; });
   if (lobe == snap.lobes.end()) return {};
   const auto cursor = modules.cursor_in(thread.registers);
-  return from_start(unroll(
-      lobe->words, cursor ? newest_by_register(*lobe, *cursor) : index_of(*lobe, lobe->cursor)));
+  auto newest = cursor ? newest_by_register(*lobe, *cursor) : index_of(*lobe, lobe->cursor);
+  if (newest) newest = with_handler(lobe->words, *newest);
+  return from_start(unroll(lobe->words, newest));
 }
 
 // Where the thread is, or the call that it has not come back from.
 uint64_t copied_pc(const SnapModules& modules, const SnapThread& thread) {
   const uint64_t pc = thread.registers.rip;
   return modules.recorded_in(pc) || thread.called_from == 0 ? pc : thread.called_from - 1;
+}
+
+std::optional<WalkedPlace> walked_place(SnapModules& modules, uint64_t pc) {
+  const auto module = modules.recorded_in(pc);
+  if (!module) return std::nullopt;
+  return WalkedPlace{*module, *modules.walked(*module).recorded_at(pc)};
+}
+
+// Of those that begin at the address or in front of it.
+size_t count_up_to(std::span<const Piece> pieces, uint64_t address) {
+  const auto behind = std::find_if(pieces.begin(), pieces.end(), [address](const Piece& piece) {
+    return piece.address > address;
+  });
+  return static_cast<size_t>(behind - pieces.begin());
 }
 
 }  // namespace
@@ -85,11 +114,12 @@ Stop stop_of(SnapModules& modules, Places& places, const SnapThread& thread) {
 History::History(SnapModules& modules, Places& places, const Snap& snap, const SnapThread& thread)
     : places_(places), stop_(stop_of(modules, places, thread)) {
   const std::vector<uint32_t> words = words_of(modules, snap, thread);
-  ThreadRecords records{.words = words};
+  ThreadRecords records{.words = words,
+                        .place_of = [&modules](uint64_t pc) { return walked_place(modules, pc); }};
   const uint64_t walked_to = copied_pc(modules, thread);
-  if (const auto module = modules.recorded_in(walked_to)) {
-    records.stopped_in = *module;
-    records.stopped_at = modules.walked(*module).recorded_at(walked_to);
+  if (const auto place = walked_place(modules, walked_to)) {
+    records.stopped_in = place->module;
+    records.stopped_at = place->address;
   }
   walk_ = walk(modules.walked(), records);
   // Else the last records were lost, as those of what a signal's handler interrupts.
@@ -108,11 +138,15 @@ std::optional<Moment> History::at(size_t back) {
 
 // Of the last step only what stands up to the instruction at which the thread stopped, or called.
 std::span<const Piece> History::pieces_of(size_t step) {
-  const auto pieces = places_.pieces_of(walk_.steps[step]);
-  if (step + 1 != walk_.steps.size() || !end_) return pieces;
-  const auto behind = std::find_if(pieces.begin(), pieces.end(),
-                                   [this](const Piece& piece) { return piece.address > *end_; });
-  return pieces.first(static_cast<size_t>(behind - pieces.begin()));
+  auto pieces = places_.pieces_of(walk_.steps[step]);
+  if (step + 1 == walk_.steps.size() && end_) pieces = pieces.first(count_up_to(pieces, *end_));
+  const auto part =
+      std::lower_bound(walk_.parts.begin(), walk_.parts.end(), step,
+                       [](const PartOfStep& one, size_t value) { return one.step < value; });
+  if (part == walk_.parts.end() || part->step != step) return pieces;
+  const size_t count = count_up_to(pieces, part->address);
+  if (!part->is_rest) return pieces.first(count);
+  return pieces.subspan(count == 0 ? 0 : count - 1);
 }
 
 // The step begins where the one in front of it is.

@@ -60,6 +60,7 @@ class PathFinder {
     if (site != nullptr) {
       const uint32_t bit = 1U << site->bit;
       const bool is_set = (bits_ & bit) != 0;
+      if (!is_set && site->on_target) stop_before_bit(at, ways[site->edge]);
       Branch behind = at;
       behind.sure = is_set ? kNone : std::min(at.sure, at.depth + 1);
       return go(behind, ways[is_set ? site->edge : 1 - site->edge], is_set ? bit : 0, open);
@@ -67,6 +68,15 @@ class PathFinder {
     if (node.is_branch && ways[0] == ways[1]) return go(at, ways[0], 0, open);
     for (const Way& way : ways)
       go(at, way, 0, open);
+  }
+
+  // Control may be where the bit is about to be set, at the start of the block that it is for.
+  void stop_before_bit(const Branch& at, const Way& way) {
+    if (way.kind != WayKind::Block || way.block != stop_block_) return;
+    if (paths_.blocks_.blocks()[way.block].begin != *behind_.stopped_at) return;
+    blocks_.push_back(way.block);
+    end(at, PathEnd::Stopped);
+    blocks_.pop_back();
   }
 
   [[nodiscard]] const BitSite* site_of(uint32_t block) const {
@@ -104,7 +114,8 @@ class PathFinder {
   }
 
   void end(const Branch& at, PathEnd end, uint32_t to = kNone) {
-    if (at.bits != bits_) return;
+    const bool is_short = end == PathEnd::Stopped && behind_.is_interrupted;
+    if (at.bits != bits_ && !is_short) return;
     has_bits_ = true;
     if (!fits(end, to)) return;
     const bool is_same = fits_ != 0 && end == path_.end && to == path_.to;

@@ -29,6 +29,8 @@ struct DagName {
 struct Behind {
   std::optional<DagName> next;         // The next record.
   std::optional<uint64_t> stopped_at;  // The instruction at which control is, in the file.
+  // Only for a while, in front of a signal's handler: bits may say more than how it came there.
+  bool is_interrupted = false;
 };
 
 enum class PathEnd : uint8_t {

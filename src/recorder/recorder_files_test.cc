@@ -85,7 +85,8 @@ size_t first_difference(const Walk& walk, const std::vector<RanBlock>& ran) {
   const size_t count = std::max(walk.steps.size(), ran.size());
   for (size_t i = 0; i < count; ++i) {
     if (i >= walk.steps.size() || i >= ran.size()) return i;
-    if (!is_same(walk.steps[i], ran[i]) || walk.steps[i].marks != 0) return i;
+    const Step& step = walk.steps[i];
+    if (!is_same(step, ran[i]) || (step.marks & ~kHandler) != 0) return i;
   }
   return count;
 }
@@ -112,6 +113,27 @@ TEST_P(RecordedFiles, RunsComeBackBlockByBlock) {
     EXPECT_EQ(ambiguous, 0U);
     fmt::print("{}: {} blocks, {} records, {} ambiguous\n", GetParam(), blocks, records, ambiguous);
   }
+}
+
+TEST_P(RecordedFiles, HandlersBeginWhereTheyInterruptAPath) {
+  size_t handlers = 0;
+  each_run(*recorders_[0], [&](Recorder& recorder, std::mt19937_64& random) {
+    Simulator& run = recorder.run;
+    const size_t interrupted = run.ran().size();
+    run.interrupt(1 + random() % 40);
+    const auto place_of = [](uint64_t place) { return WalkedPlace{0, place}; };
+    const Walk walked =
+        walk(recorder.paths,
+             {.words = run.words(), .place_of = place_of, .stopped_at = run.somewhere()});
+    const size_t at = first_difference(walked, run.ran());
+    ASSERT_EQ(at, std::max(run.ran().size(), walked.steps.size()))
+        << (at < run.ran().size() ? name_of(run.ran()[at].function, run.ran()[at].block, 0) : "");
+    ASSERT_EQ(walked.violations + walked.misfits + walked.gaps + walked.ambiguous, 0U);
+    if (run.ran().size() == interrupted) return;
+    ++handlers;
+    ASSERT_EQ(walked.steps[interrupted].marks, kHandler);
+  });
+  EXPECT_GT(handlers, 50U);
 }
 
 // Only steps with a mark may leave something out.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "recorder/records.h"
 #include "recorder/walk.h"
 
 namespace clew::recorder {
@@ -41,8 +42,21 @@ class Simulator {
     firsts_.clear();
     stack_.clear();
     is_done_ = false;
+    handler_ = 0;
     enter(function);
     while (!is_done_ && ran_.size() < blocks)
+      leave();
+  }
+
+  // A signal's handler interrupts the last block somewhere, and about so many blocks are run in it.
+  void interrupt(size_t blocks) {
+    if (is_done_) return;
+    const auto signal = signal_record(1, somewhere());
+    words_.insert(words_.end(), signal.begin(), signal.end());
+    const size_t end = ran_.size() + blocks;
+    enter(any_function(), true);
+    handler_ = stack_.size();
+    while (!is_done_ && ran_.size() < end)
       leave();
   }
 
@@ -203,7 +217,7 @@ class Simulator {
   void come_back() {
     const bool from_outside = stack_.back().from_outside;
     stack_.pop_back();
-    if (stack_.empty()) return done();
+    if (stack_.size() < std::max<size_t>(handler_, 1)) return done();
     if (from_outside) return outside(false);
     go_on();
   }
@@ -211,7 +225,7 @@ class Simulator {
   // The activation is gone, and what it jumped to may call back before it returns.
   void tail_outside() {
     const bool from_outside = stack_.back().from_outside;
-    if (stack_.size() == 1) return done();
+    if (stack_.size() <= std::max<size_t>(handler_, 1)) return done();
     stack_.pop_back();
     if (pick(2) == 0 && !from_outside) return enter_for_gone();
     if (from_outside) return outside(false);
@@ -231,6 +245,7 @@ class Simulator {
   std::vector<RanBlock> ran_;
   std::vector<uint32_t> words_;
   std::vector<size_t> firsts_;
+  size_t handler_ = 0;  // Activations up to that of a handler, which ends the run.
   bool is_done_ = false;
 };
 

@@ -33,8 +33,7 @@
 
 namespace clew::recorder {
 
-// Marks of moments at which moves end.
-inline constexpr uint8_t kMissing = kGap | kViolation | kUncertain;
+// Moves end at moments with marks of kMissing.
 // Moments that are looked back at for the beginning of a statement or visit.
 inline constexpr size_t kLookBackMax = size_t{1} << 16;
 

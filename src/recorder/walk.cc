@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "recorder/records.h"
+
 namespace clew::recorder {
 
 namespace {
@@ -18,6 +20,13 @@ struct Activation {
   uint32_t module = 0;
   uint32_t function = kNone;
   uint32_t call = kNone;  // The block whose call is in progress; kNone: none, or not known which.
+  // A handler has interrupted it, and what it sets later goes into the handler's last record,
+  bool sets_later = false;
+  // or into its own. So many blocks of that path were added; 0: it is not interrupted so.
+  size_t added = 0;
+  uint32_t dag = kNone;
+  uint32_t bits = 0;
+  uint64_t interrupted_at = 0;
 };
 
 // What the next record is expected to be.
@@ -34,14 +43,15 @@ class Walker {
       : modules_(modules), records_(records) {}
 
   Walk run() {
-    const auto& words = records_.words;
-    next_ = words.empty() ? std::nullopt : name_of(words[0]);
-    for (size_t i = 0; i < words.size() && !walk_.is_cut; ++i) {
-      const std::optional<Name> name = next_;
-      is_last_ = i + 1 == words.size();
-      next_ = is_last_ ? std::nullopt : name_of(words[i + 1]);
+    const std::vector<Record> all = parse_records(records_.words);
+    for (size_t i = 0; i < all.size() && !walk_.is_cut; ++i) {
+      is_last_ = i + 1 == all.size();
+      look_behind(is_last_ ? nullptr : &all[i + 1]);
+      const std::optional<Name> name = name_of(all[i]);
       if (name) {
-        record(*name, abi::path_bits(words[i]));
+        record(*name, abi::path_bits(all[i].word));
+      } else if (all[i].kind == RecordKind::Signal) {
+        interrupt(all[i]);
       } else {
         ++walk_.gaps;
         pending_ |= kGap;
@@ -52,8 +62,9 @@ class Walker {
   }
 
  private:
-  [[nodiscard]] std::optional<Name> name_of(uint32_t word) const {
-    if (!abi::is_dag_record(word)) return std::nullopt;
+  [[nodiscard]] std::optional<Name> name_of(const Record& record) const {
+    if (record.kind != RecordKind::Dag) return std::nullopt;
+    const uint32_t word = record.word;
     for (uint32_t i = 0; i < modules_.size(); ++i) {
       if (abi::dag_id(word) < modules_[i].first_id) continue;
       const auto dag = modules_[i].paths->name_of(abi::dag_id(word) - modules_[i].first_id);
@@ -66,12 +77,28 @@ class Walker {
     return modules_[one.module].paths->of(one.function);
   }
 
+  // Null: nothing is behind the record.
+  void look_behind(const Record* next) {
+    next_ = next == nullptr ? std::nullopt : name_of(*next);
+    interrupted_at_.reset();
+    if (next != nullptr && next->kind == RecordKind::Signal) interrupted_at_ = place_of(*next);
+  }
+
+  [[nodiscard]] std::optional<WalkedPlace> place_of(const Record& signal) const {
+    if (signal.place == 0 || !records_.place_of) return std::nullopt;
+    return records_.place_of(signal.place);
+  }
+
   // What is known behind the record, as far as an activation's module can say it. A record of
   // another module is none of this one's DAGs.
   [[nodiscard]] Behind behind(const Activation& one) const {
     Behind known;
     if (next_) known.next = next_->module == one.module ? next_->dag : DagName{};
     if (is_last_ && records_.stopped_in == one.module) known.stopped_at = records_.stopped_at;
+    if (interrupted_at_ && interrupted_at_->module == one.module) {
+      known.stopped_at = interrupted_at_->address;
+      known.is_interrupted = true;
+    }
     return known;
   }
 
@@ -80,8 +107,13 @@ class Walker {
     const Paths& paths = modules_[name.module].paths->of(name.dag.function);
     const uint32_t head = paths.head_of(name.dag.dag);
     place(name, head);
+    if (!is_entry_) pending_ &= static_cast<uint8_t>(~kHandler);
+    Activation& top = stack_.back();
+    top.sets_later = false;
+    top.added = 0;
     const Behind known = behind(stack_.back());
     Path path = paths.behind_head(name.dag.dag, bits, known);
+    if (bits != 0 && may_have_others_bits(path)) return leave_open(head);
     if (path.end == PathEnd::Stopped) check_stop(paths.behind_head(name.dag.dag, bits, {}));
     if (path.end == PathEnd::Misfit) {
       return misfit(paths.behind_head(name.dag.dag, bits, {}), known.stopped_at.has_value());
@@ -92,7 +124,68 @@ class Walker {
       path.blocks = {head};
     }
     add(path);
+    if (known.is_interrupted && path.end == PathEnd::Stopped) {
+      top.added = path.blocks.size();
+      top.dag = name.dag.dag;
+      top.bits = bits;
+      top.interrupted_at = *known.stopped_at;
+    }
     go_on(path);
+  }
+
+  // Bits that an activation below has set when the handler had returned to it.
+  [[nodiscard]] bool may_have_others_bits(const Path& path) const {
+    switch (path.end) {
+      case PathEnd::Head:
+      case PathEnd::Call:
+      case PathEnd::Tail:
+      case PathEnd::Stopped:
+        return false;
+      case PathEnd::Return:
+      case PathEnd::CallOut:
+      case PathEnd::TailOut:
+      case PathEnd::Trap:
+      case PathEnd::Open:
+      case PathEnd::Misfit:
+      case PathEnd::Violation:
+        break;
+    }
+    const size_t last = stack_.size() > kUnwindMax ? stack_.size() - kUnwindMax : 0;
+    for (size_t i = stack_.size(); i > last; --i) {
+      const Activation& one = stack_[i - 1];
+      if (one.sets_later) return true;
+      if (next_ && is_of(one, *next_) && !next_->dag.is_entry) return false;
+    }
+    return false;
+  }
+
+  // Of a record whose bits say nothing.
+  void leave_open(uint32_t head) {
+    add({.blocks = {head}});
+    ++walk_.uncertain;
+    pending_ |= kUncertain;
+    walk_.end = PathEnd::Open;
+    lose();
+  }
+
+  // A handler begins.
+  void interrupt(const Record& signal) {
+    const auto place = place_of(signal);
+    const bool is_there = walk_.end == PathEnd::Stopped && place;
+    if (!is_there && expected_ != Expected::Any) {
+      ++walk_.uncertain;
+      pending_ |= kUncertain;
+    }
+    pending_ |= kHandler;
+    expect(Expected::Any);
+    if (!is_there || stack_.empty() || walk_.steps.empty()) return;
+    walk_.parts.push_back({walk_.steps.size() - 1, place->address});
+    Activation& top = stack_.back();
+    top.sets_later = signal.is_in_memory();
+    if (top.sets_later) top.added = 0;
+    const uint32_t block = walk_.steps.back().block;
+    const CallKind call = paths_of(top).flow().nodes()[block].call;
+    if (call != CallKind::None && call != CallKind::Copied) top.call = block;
   }
 
   // What comes behind a path is not what is there. It is as if nothing were. Where a handler has
@@ -155,7 +248,9 @@ class Walker {
           return expect(Expected::Entry, path.to);
         case PathEnd::TailOut:
           stack_.pop_back();
-          return expect(Expected::Any);
+          expect(Expected::Any);
+          if (stack_.empty() || !goes_on_to_stop(stack_.back(), path)) return;
+          continue;
         case PathEnd::Return:
           stack_.pop_back();
           if (!come_back(path)) return;
@@ -177,6 +272,7 @@ class Walker {
     Activation& caller = stack_.back();
     const Paths& paths = paths_of(caller);
     if (caller.call == kNone) {
+      if (goes_on_to_stop(caller, path)) return true;
       lose();
       return false;
     }
@@ -200,6 +296,19 @@ class Walker {
     ++walk_.misfits;
     lose();
     return false;
+  }
+
+  // A handler has returned to the activation, which has not come to its next record.
+  bool goes_on_to_stop(Activation& one, Path& path) {
+    const size_t added = std::exchange(one.added, 0);
+    const Behind known = behind(one);
+    if (added == 0 || !known.stopped_at || known.is_interrupted) return false;
+    path = paths_of(one).behind_head(one.dag, one.bits, known);
+    if (path.end != PathEnd::Stopped || path.blocks.size() < added) return false;
+    path.blocks.erase(path.blocks.begin(), path.blocks.begin() + static_cast<ptrdiff_t>(added - 1));
+    walk_.parts.push_back({walk_.steps.size(), one.interrupted_at, true});
+    add(path);
+    return true;
   }
 
   // Control is at the stop now, on a path of the innermost activation. Had that one returned, could
@@ -302,11 +411,12 @@ class Walker {
   int32_t base_ = -1;              // The depth of who called the first of them.
   Expected expected_ = Expected::Lost;
   uint32_t place_ = kNone;
-  uint32_t place_in_ = 0;     // The module of place_.
-  uint8_t pending_ = 0;       // Marks of the next step.
-  bool is_entry_ = false;     // The next step is the first of its activation.
-  bool is_last_ = false;      // No word is behind the record.
-  std::optional<Name> next_;  // What is behind it.
+  uint32_t place_in_ = 0;                      // The module of place_.
+  uint8_t pending_ = 0;                        // Marks of the next step.
+  bool is_entry_ = false;                      // The next step is the first of its activation.
+  bool is_last_ = false;                       // No word is behind the record.
+  std::optional<Name> next_;                   // What is behind it.
+  std::optional<WalkedPlace> interrupted_at_;  // If that is a signal, whose place is known.
 };
 
 }  // namespace

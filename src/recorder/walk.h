@@ -10,11 +10,13 @@
 //     above it are gone;
 //   - else an entry is believed to be called from there;
 //   - else the activation is one that was not known, and nothing is known of its callers.
+// A signal's record says where a handler has interrupted an activation, which may go on later.
 // Each step from which on this holds is marked, and counted. All words are hostile: work is bounded
 // by kStepsMax, and by kUnwindMax for each record.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -52,6 +54,9 @@ inline constexpr uint8_t kViolation = 1;  // The bits of this head's record fit 
 inline constexpr uint8_t kUncertain = 2;  // Blocks may be missing in front of this one, or callers.
 inline constexpr uint8_t kUnwound = 4;    // Activations have ended without a return.
 inline constexpr uint8_t kGap = 8;  // Words in front of this one are no records of the modules.
+inline constexpr uint8_t kHandler = 16;  // A signal's handler begins.
+// In front of the step something may be missing.
+inline constexpr uint8_t kMissing = kGap | kViolation | kUncertain;
 
 struct Step {
   uint32_t module = 0;    // In the modules that were given.
@@ -62,9 +67,18 @@ struct Step {
   bool is_entry = false;  // The first block of an activation.
 };
 
+// Not the whole block of a step ran in it, as a handler has interrupted that: up to the instruction
+// at `address`, or from there on.
+struct PartOfStep {
+  size_t step = 0;
+  uint64_t address = 0;
+  bool is_rest = false;
+};
+
 struct Walk {
   std::vector<Step> steps;
-  PathEnd end = PathEnd::Open;  // Of the last path.
+  std::vector<PartOfStep> parts;  // By step.
+  PathEnd end = PathEnd::Open;    // Of the last path.
   uint64_t records = 0;
   uint64_t violations = 0;
   uint64_t misfits = 0;    // Records that are not what the one in front of them leads to.
@@ -80,9 +94,17 @@ struct WalkedModule {
   uint32_t first_id = 1;  // The id of its DAG 0.
 };
 
+// An instruction of a module's file.
+struct WalkedPlace {
+  uint32_t module = 0;
+  uint64_t address = 0;
+};
+
 // What a thread wrote, oldest first. A word that is no record of a module is a gap.
 struct ThreadRecords {
   std::span<const uint32_t> words;
+  // What an address in a copy is, for the places of signals; empty: none is known.
+  std::function<std::optional<WalkedPlace>(uint64_t)> place_of = {};
   // Where control is now, or where the call is that has not come back. In the file of:
   std::optional<uint64_t> stopped_at = std::nullopt;
   uint32_t stopped_in = 0;

@@ -10,10 +10,12 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/assert.h"
 #include "recorder/recorded_module.h"
+#include "recorder/records.h"
 #include "recorder/walk.h"
 
 namespace clew::recorder {
@@ -65,10 +67,19 @@ void fuzz(const uint8_t* data, size_t size) {
   size -= sizeof(stop);
   std::vector<uint32_t> words(size / sizeof(uint32_t));
   if (!words.empty()) std::memcpy(words.data(), data, words.size() * sizeof(uint32_t));
-  for (uint32_t& word : words)
-    word = word_of(word, module.recorded->tiling().dag_count);
+  const std::vector<uint32_t> raw = std::exchange(words, {});
+  for (const uint32_t word : raw) {
+    if (word % 16 == 1) {
+      const auto signal = signal_record(static_cast<uint16_t>(word >> 16), word >> 4);
+      words.insert(words.end(), signal.begin(), signal.end());
+    } else {
+      words.push_back(word_of(word, module.recorded->tiling().dag_count));
+    }
+  }
+  const auto place_of = [](uint64_t place) { return WalkedPlace{0, place}; };
   check_steps(module, walk(*module.paths,
                            {.words = words,
+                            .place_of = place_of,
                             .stopped_at = stop % 2 == 0 ? std::nullopt : std::optional(stop / 2)}));
 }
 

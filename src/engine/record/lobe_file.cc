@@ -33,7 +33,8 @@ Expected<LobeFile> LobeFile::create(uint32_t slots) {
   if (ftruncate(file.get(), static_cast<off_t>(size)) != 0) return no_memory("ftruncate");
   constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   if (fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return no_memory("seals");
-  void* const view = mmap(nullptr, size, PROT_READ, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+  void* const view =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
   if (view == MAP_FAILED) return no_memory("mmap");
   return LobeFile(std::move(file), size, static_cast<uint8_t*>(view));
 }
@@ -62,6 +63,26 @@ uint64_t LobeFile::offset_of(uint32_t slot) const {
 
 std::span<const uint32_t> LobeFile::words(uint32_t slot) const {
   return {reinterpret_cast<const uint32_t*>(view_ + offset_of(slot)), abi::kLobeWords};
+}
+
+bool LobeFile::has(uint32_t slot, uint64_t cursor) const {
+  return cursor - lobe_of(slot) < abi::kLobeBytes && cursor % abi::kRecordBytes == 0;
+}
+
+// The first word last, over the zero behind the newest record.
+uint64_t LobeFile::append(uint32_t slot, uint64_t cursor, std::span<const uint32_t> record) {
+  CLEW_ASSERT(has(slot, cursor));
+  auto* const words = reinterpret_cast<uint32_t*>(view_ + offset_of(slot));
+  const uint64_t newest = (cursor - lobe_of(slot)) / abi::kRecordBytes;
+  const auto put = [&](uint64_t number, uint32_t word) {
+    __atomic_store_n(words + (newest + 1 + number) % abi::kLobeWords, word, __ATOMIC_RELEASE);
+  };
+  if (words[newest] == 0) return cursor;
+  for (uint64_t i = record.size(); i-- > 1;)
+    put(i, record[i]);
+  put(record.size(), 0);
+  put(0, record[0]);
+  return lobe_of(slot) + (newest + record.size()) % abi::kLobeWords * abi::kRecordBytes;
 }
 
 std::optional<uint32_t> LobeFile::next_used(uint32_t slot) const {

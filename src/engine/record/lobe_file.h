@@ -32,6 +32,11 @@ class LobeFile {
   // The words of a slot's lobe, which the process writes. Valid while the object lives, after
   // place().
   [[nodiscard]] std::span<const uint32_t> words(uint32_t slot) const;
+  // Whether the cursor is at a word of it.
+  [[nodiscard]] bool has(uint32_t slot, uint64_t cursor) const;
+  // Writes an extended record behind the newest one, which the cursor is at, for a thread that
+  // stands. Where that one is not written yet it does nothing. Returns the cursor.
+  uint64_t append(uint32_t slot, uint64_t cursor, std::span<const uint32_t> record);
   // The first slot from this one on in whose lobe something was written. Reads no page that is not
   // there.
   [[nodiscard]] std::optional<uint32_t> next_used(uint32_t slot) const;

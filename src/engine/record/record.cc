@@ -165,9 +165,9 @@ class Recorder final : public WatchListener {
     if (recorded != recorded_.end()) snaps_.write(recorded->second->snap_of(crash, threads));
   }
 
-  void caught(pid_t process, const WatchedThread& thread) override {
+  void caught(pid_t process, const WatchedThread& thread, int signal) override {
     const auto recorded = recorded_.find(process);
-    if (recorded != recorded_.end()) recorded->second->caught(thread);
+    if (recorded != recorded_.end()) recorded->second->caught(process, thread, signal);
   }
 
   [[nodiscard]] bool may_load() const override {

@@ -341,6 +341,7 @@ void RecordedProcess::load(bool stands) {
       if (!is_known(module)) load_module(module, is_late);
     }
     modules_ = std::move(*modules);
+    has_rows_ = false;
   }
   (void)attachment_->modules_done();
 }
@@ -451,24 +452,6 @@ void RecordedProcess::find_slots() {
   }
 }
 
-std::optional<uint64_t> RecordedProcess::cursor_in(user_regs_struct registers) const {
-  const uint64_t pc = registers.rip;
-  for (const Installed& one : installed_) {
-    registers.rip = one.in_shared(pc);
-    if (const auto cursor = one.module->module().cursor_in(registers)) return cursor;
-  }
-  return std::nullopt;
-}
-
-// A handler begins with the cursor in memory, which is older than what a register may have.
-void RecordedProcess::caught(const WatchedThread& thread) const {
-  const user_regs_struct& registers = thread.registers;
-  const auto cursor = cursor_in(registers);
-  const auto slot = slot_at(registers.gs_base);
-  if (!cursor || !slot || *cursor - lobes_->lobe_of(*slot) >= abi::kLobeBytes) return;
-  set_cursor(*slot, *cursor);
-}
-
 recorder::Snap RecordedProcess::snap_of(const Crash& crash, Standstill& threads) {
   const Modules modules = modules_of(crash.process);
   recorder::Snap snap = new_snap(crash.process, modules);
@@ -520,22 +503,13 @@ void RecordedProcess::copy_threads(Standstill& threads, const Modules& modules,
   for (unsigned copies = 0; copies < kCopiesMax; ++copies) {
     snap.threads.clear();
     for (const WatchedThread& thread : threads.threads()) {
-      snap.threads.push_back({thread.thread, recorder::kNoSlot, thread.registers,
-                              called_from(snap.pid, thread, modules)});
+      const user_regs_struct registers = in_copy(snap.pid, thread.registers);
+      snap.threads.push_back(
+          {thread.thread, recorder::kNoSlot, registers, called_from(snap.pid, registers, modules)});
     }
     add_lobes(snap);
     if (!threads.has_moved()) return;
   }
-}
-
-uint64_t RecordedProcess::called_from(pid_t process, const WatchedThread& thread,
-                                      const Modules& modules) const {
-  const auto is_in_copy = [this](uint64_t pc) {
-    return std::any_of(installed_.begin(), installed_.end(), [pc](const Installed& one) {
-      return pc - one.described.copy_address < one.described.code_size;
-    });
-  };
-  return call_sites_.find(process, thread.registers, modules, is_in_copy).value_or(0);
 }
 
 // Those that are not recorded are named, too: a thread may have stopped in them. Those that are

@@ -80,8 +80,9 @@ class RecordedProcess {
   // A child that one of its processes forked, and that has not run. It would write into its
   // parent's lobe until an entry from outside gives it its own.
   void set_aside(pid_t child) const;
-  // A handler is going to run in this thread.
-  void caught(const WatchedThread& thread) const;
+  // A handler of the signal is going to run in this thread: that, and where the thread is, goes
+  // into its lobe.
+  void caught(pid_t process, const WatchedThread& thread, int signal);
   // Its slot is free for another thread, which goes on in its lobe.
   void ended(pid_t thread);
   [[nodiscard]] recorder::Snap snap_of(const Crash& crash, Standstill& threads);
@@ -117,6 +118,9 @@ class RecordedProcess {
     Planned planned;
     bool is_gone = false;  // Unloaded. Its records and copies are still there.
 
+    [[nodiscard]] bool has_copy_of(uint64_t pc) const {
+      return pc - described.copy_address < described.code_size;
+    }
     // An address of this process's copy, in what is shared.
     [[nodiscard]] uint64_t in_shared(uint64_t pc) const {
       return pc - described.copy_address + module->copy().address;
@@ -155,7 +159,9 @@ class RecordedProcess {
   Modules modules_of(pid_t process);
   [[nodiscard]] recorder::Snap new_snap(pid_t process, const Modules& modules) const;
   void copy_threads(Standstill& threads, const Modules& modules, recorder::Snap& snap) const;
-  [[nodiscard]] uint64_t called_from(pid_t process, const WatchedThread& thread,
+  [[nodiscard]] user_regs_struct in_copy(pid_t process, user_regs_struct registers) const;
+  [[nodiscard]] bool is_in_copy(uint64_t pc) const;
+  [[nodiscard]] uint64_t called_from(pid_t process, const user_regs_struct& registers,
                                      const Modules& modules) const;
   void add_modules(const Modules& modules, recorder::Snap& snap) const;
   void add_lobes(recorder::Snap& snap) const;
@@ -175,7 +181,8 @@ class RecordedProcess {
   bool opens_libraries_ = false;
   bool follows_loader_ = false;
   uint32_t seen_requests_ = 0;
-  Modules modules_;  // As the loader has them, as far as we have looked.
+  Modules modules_;        // As the loader has them, as far as we have looked.
+  bool has_rows_ = false;  // In call_sites_, of all of them.
 };
 
 }  // namespace clew::engine

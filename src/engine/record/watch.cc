@@ -179,7 +179,7 @@ void Watch::handle_signal(const Stop& stop, WatchListener& listener) {
                       .address = reinterpret_cast<uint64_t>(info.si_addr)},
                      threads);
   } else if ((status.caught & recorder::signal_bit(signal)) != 0) {
-    listener.caught(status.process, {stop.thread, registers_of(stop.thread)});
+    listener.caught(status.process, {stop.thread, registers_of(stop.thread)}, signal);
   } else {
     // A traced thread stops for what it ignores, too, and its call has ended for nothing.
     inline_::mend_interrupted_call({stop.thread, signal, false});

@@ -331,7 +331,7 @@ void SnapSource::read_own(RecordingField field, const collect::Event& event, Val
       into = int64_t{frame.is_inlined ? 1 : 0};
       return;
     case RecordingField::Uncertain:
-      into = int64_t{(words.marks & ~uint64_t{recorder::kUnwound}) != 0 ? 1 : 0};
+      into = int64_t{(words.marks & recorder::kMissing) != 0 ? 1 : 0};
       return;
     case RecordingField::Caller: {
       if (words.caller == kNoCaller) return put_text({}, into);

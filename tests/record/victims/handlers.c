@@ -45,6 +45,23 @@ static int repairs(void) {
   return 0;
 }
 
+// The handler returns, and what it has interrupted goes on, without a call or a loop.
+KEPT static int goes_on(int number) {
+  const struct sigaction action = {.sa_sigaction = repair, .sa_flags = SA_SIGINFO};
+  sigaction(SIGSEGV, &action, NULL);
+  pages = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return 2;
+  signal(SIGFPE, SIG_DFL);
+  pages[0] = 1;  // PASSED: interrupted
+  if (number == 7)
+    noise[1] = 5;  // PASSED: behind
+  else
+    noise[2] = 6;
+  if (noise[3] != 0) noise[4] = 7;
+  __asm__ volatile("ud2");  // LAST: goes_on
+  return 3;
+}
+
 static void raise_again(int number) {
   ++handled;
   signal(number, SIG_DFL);
@@ -155,6 +172,7 @@ int main(int count, char** words) {
   if (count < 2) return 2;
   const char* const way = words[1];
   if (strcmp(way, "repairs") == 0) return repairs();
+  if (strcmp(way, "goes_on") == 0) return goes_on(count + 5);
   if (strcmp(way, "again") == 0) return raises_again();
   if (strcmp(way, "twice") == 0) return faults_twice();
   if (strcmp(way, "timed") == 0) return timed();

@@ -2,7 +2,7 @@
 // Takes decisions at random, and writes the line of each into a file (argument 1) that outlives it:
 // what is shown can be compared with that, line by line. Argument 2: the seed. Argument 3: how many
 // rounds, 0 for no end; 200 without. Argument 4: handlers decide things, too, 10,000 times a
-// second.
+// second. Argument 5: in which of them it kills itself.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -129,12 +129,14 @@ static void set_timer(void) {
   setitimer(ITIMER_REAL, &once, NULL);
 }
 
+static unsigned last_handler;
+
 static void on_timer(int number) {
   static volatile unsigned handled, noise;
   (void)number;
   for (unsigned i = 0; i < 1 + handled % 9; ++i)
     noise += scatter(handled + i);
-  ++handled;
+  if (++handled == last_handler) kill(getpid(), SIGKILL);
   set_timer();
 }
 
@@ -154,6 +156,7 @@ int main(int words_count, char** words) {
   lines = count + 1;
   seed = strtoull(words[2], NULL, 10) * 977;
   const unsigned rounds = words_count > 3 ? (unsigned)atoi(words[3]) : 200;
+  if (words_count > 5) last_handler = (unsigned)atoi(words[5]);
   if (words_count > 4) start_timer();
   for (unsigned i = 0; rounds == 0 || i < rounds; ++i)
     odd += tree(5);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a thread of a recorded process is: as a handler interrupts it, and in a snap.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "engine/record/recorded_process.h"
+#include "recorder/records.h"
+#include "target/process.h"
+
+namespace clew::engine {
+
+// On the way from an original to its copy, behind the record of that, a thread is where that leads.
+user_regs_struct RecordedProcess::in_copy(pid_t process, user_regs_struct registers) const {
+  const auto installed = std::find_if(
+      installed_.begin(), installed_.end(),
+      [&](const Installed& one) { return registers.rip - one.room.address < one.room.size_bytes; });
+  if (installed == installed_.end() || installed->has_copy_of(registers.rip)) return registers;
+  std::array<uint8_t, recorder::kEnteringBytesMax> bytes{};
+  if (!target::read_memory(process, registers.rip, bytes)) return registers;
+  const auto entered = recorder::entered(bytes, registers.rip);
+  if (entered && installed->has_copy_of(*entered)) registers.rip = *entered;
+  return registers;
+}
+
+std::optional<uint64_t> RecordedProcess::cursor_in(user_regs_struct registers) const {
+  const uint64_t pc = registers.rip;
+  for (const Installed& one : installed_) {
+    registers.rip = one.in_shared(pc);
+    if (const auto cursor = one.module->module().cursor_in(registers)) return cursor;
+  }
+  return std::nullopt;
+}
+
+bool RecordedProcess::is_in_copy(uint64_t pc) const {
+  return std::any_of(installed_.begin(), installed_.end(),
+                     [pc](const Installed& one) { return one.has_copy_of(pc); });
+}
+
+uint64_t RecordedProcess::called_from(pid_t process, const user_regs_struct& registers,
+                                      const Modules& modules) const {
+  const auto is_there = [this](uint64_t pc) { return is_in_copy(pc); };
+  return call_sites_.find(process, registers, modules, is_there).value_or(0);
+}
+
+// A handler begins with the cursor in memory, which is older than what a register may have. Where
+// the newest record is not written yet, there is nothing to say.
+void RecordedProcess::caught(pid_t process, const WatchedThread& thread, int signal) {
+  const user_regs_struct registers = in_copy(process, thread.registers);
+  const auto slot = slot_at(registers.gs_base);
+  if (!slot) return;
+  const auto by_register = cursor_in(registers);
+  uint64_t cursor = 0;
+  std::memcpy(&cursor, cursor_place(*slot), sizeof(cursor));
+  if (by_register) cursor = *by_register;
+  if (!lobes_->has(*slot, cursor)) return;
+  uint64_t place = registers.rip;
+  if (!is_in_copy(place)) {
+    if (!std::exchange(has_rows_, true)) call_sites_.read(modules_);
+    const uint64_t behind_call = called_from(process, registers, modules_);
+    place = behind_call == 0 ? 0 : behind_call - 1;
+  }
+  const auto value = static_cast<uint16_t>(signal);
+  const bool is_in_memory = is_in_copy(registers.rip) && !by_register;
+  const auto record =
+      recorder::signal_record(is_in_memory ? value | abi::kCursorInMemory : value, place);
+  set_cursor(*slot, lobes_->append(*slot, cursor, record));
+}
+
+}  // namespace clew::engine
