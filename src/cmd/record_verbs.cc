@@ -103,9 +103,9 @@ void print_lines(const std::vector<TextLine>& lines) {
   }
 }
 
-void print_thread(const recorder::ShownThread& thread) {
-  fmt::print("\nthread {}{}: {} records\n", thread.thread,
-             thread.is_reason ? " (the signal's)" : "", thread.records);
+void print_thread(const recorder::Snap& snap, const recorder::ShownThread& thread) {
+  fmt::print("\nthread {}{}: {} records\n", thread.thread, role_of(snap, thread.is_reason),
+             thread.records);
   print_lines(text_lines(thread));
   if (thread.violations != 0 || thread.gaps != 0) {
     fmt::print("   {} records fit no path, {} gaps\n", thread.violations, thread.gaps);
@@ -119,7 +119,15 @@ bool has_address(const recorder::SnapReason& reason) {
 }
 
 std::string text_of(const recorder::SnapReason& reason, int32_t process) {
-  if (reason.signal == 0) return ": taken while it ran";
+  switch (reason.trigger) {
+    case recorder::SnapTrigger::Event:
+      if (reason.signal == 0) return ": taken while it ran";
+      break;
+    case recorder::SnapTrigger::Exit:
+      return fmt::format(": exits with status {} in thread {}", reason.code, reason.thread);
+    case recorder::SnapTrigger::Heartbeat:
+      return fmt::format(": had recorded nothing for {:.1f} s", reason.code / 1e3);
+  }
   std::string text = fmt::format(": {}", recorder::signal_name(reason.signal));
   if (has_address(reason)) text += fmt::format(" at address {:#x}", reason.address);
   const auto sender = static_cast<int32_t>(reason.address);
@@ -145,7 +153,7 @@ void print_command(const recorder::Snap& snap) {
 void print_shown(const recorder::Snap& snap, const recorder::Shown& shown) {
   print_command(snap);
   for (const recorder::ShownThread& thread : shown.threads)
-    print_thread(thread);
+    print_thread(snap, thread);
 }
 
 nlohmann::ordered_json names_of(uint8_t marks) {
@@ -168,10 +176,10 @@ nlohmann::ordered_json json_of(const recorder::ShownLine& line) {
   return one;
 }
 
-nlohmann::ordered_json json_of(const recorder::ShownThread& thread) {
+nlohmann::ordered_json json_of(const recorder::Snap& snap, const recorder::ShownThread& thread) {
   nlohmann::ordered_json one;
   one["thread"] = thread.thread;
-  one["got_signal"] = thread.is_reason;
+  one["got_signal"] = thread.is_reason && snap.reason.signal != 0;
   one["records"] = thread.records;
   one["violations"] = thread.violations;
   one["uncertain"] = thread.uncertain;
@@ -188,6 +196,14 @@ nlohmann::ordered_json json_of(const recorder::ShownThread& thread) {
 
 std::string_view reason_name(const recorder::Snap& snap) {
   if (!snap.condition.empty()) return "query";
+  switch (snap.reason.trigger) {
+    case recorder::SnapTrigger::Event:
+      break;
+    case recorder::SnapTrigger::Exit:
+      return "exit";
+    case recorder::SnapTrigger::Heartbeat:
+      return "heartbeat";
+  }
   return snap.reason.signal == 0 ? "asked" : "signal";
 }
 
@@ -208,7 +224,7 @@ void print_json(const recorder::Snap& snap, const recorder::Shown& shown) {
   all["problems"] = shown.problems;
   all["threads"] = nlohmann::ordered_json::array();
   for (const recorder::ShownThread& thread : shown.threads)
-    all["threads"].push_back(json_of(thread));
+    all["threads"].push_back(json_of(snap, thread));
   fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
@@ -321,6 +337,8 @@ Expected<engine::RecordRequest> request_of(const RecordOptions& options) {
     request.cache_directory = target::default_catalog_options().read.cache_directory;
   request.group = options.group.value_or(policy.group);
   request.signals = policy.signals;
+  request.exits = policy.exits;
+  request.heartbeat_ns = policy.heartbeat_ns;
   request.limits = policy.limits;
   request.conditions = std::move(policy.conditions);
   return request;

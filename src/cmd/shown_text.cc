@@ -24,4 +24,9 @@ std::string marks_text(uint8_t marks) {
   return text;
 }
 
+std::string_view role_of(const recorder::Snap& snap, bool is_reason) {
+  if (!is_reason) return "";
+  return snap.reason.signal != 0 ? " (the signal's)" : " (ends the process)";
+}
+
 }  // namespace clew::cmd

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "recorder/show.h"
 
@@ -13,5 +14,8 @@ namespace clew::cmd {
 std::string place_text(const recorder::ShownLine& line);
 // " [gap]" and so on, or nothing. See recorder/walk.h.
 std::string marks_text(uint8_t marks);
+
+// Of a thread: " (the signal's)", " (ends the process)", or nothing.
+std::string_view role_of(const recorder::Snap& snap, bool is_reason);
 
 }  // namespace clew::cmd

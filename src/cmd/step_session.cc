@@ -406,7 +406,7 @@ void StepSession::show_threads() {
     recorder::ShownLine line = recorder::shown_line(places_[stop.place]);
     line.address = stop.address;
     fmt::print("{} {:<4} thread {}{}  {}  {}\n", i == thread_ ? "*" : " ", i + 1, thread.thread,
-               is_reason(snap_, thread) ? " (the signal's)" : "",
+               role_of(snap_, is_reason(snap_, thread)),
                line.module.empty() ? "in no module" : place_text(line),
                recorder::short_name(line.function));
   }

@@ -153,11 +153,15 @@ class Reader {
   }
 
   Expected<void> read_snaps(const toml::table& table) {
-    CLEW_TRY(
-        check_keys(table, {"signals", "same_crash_max", "interval", "files_max", "bytes_max"}));
+    CLEW_TRY(check_keys(table, {"signals", "exits", "heartbeat", "same_crash_max", "interval",
+                                "files_max", "bytes_max"}));
     SnapLimits& limits = policy_.limits;
     if (const toml::node* const signals = table.get("signals"))
       policy_.signals = CLEW_TRY(signals_of(*signals));
+    if (const toml::node* const exits = table.get("exits"))
+      policy_.exits = CLEW_TRY(exits_of(*exits));
+    if (const toml::node* const heartbeat = table.get("heartbeat"))
+      policy_.heartbeat_ns = CLEW_TRY(quantity_of("heartbeat", *heartbeat, kTimeUnits, "30s"));
     if (const toml::node* const same = table.get("same_crash_max"))
       limits.same_crash_max = CLEW_TRY(count_of("same_crash_max", *same));
     if (const toml::node* const files = table.get("files_max"))
@@ -237,6 +241,15 @@ class Reader {
         fmt::format("'{}' is a whole number with a unit, as \"{}\" (units: {}), from 1{} to {}{}",
                     key, example, names_of(units), units.front().name, UINT64_MAX / last.size,
                     last.name));
+  }
+
+  Expected<Exits> exits_of(const toml::node& node) const {
+    const std::string value = CLEW_TRY(text_of("exits", node));
+    if (value == "none") return Exits::None;
+    if (value == "failures") return Exits::Failures;
+    if (value == "all") return Exits::All;
+    return fail_at(node.source(),
+                   fmt::format("'exits' is \"none\", \"failures\" or \"all\", not '{}'", value));
   }
 
   Expected<SignalSet> signals_of(const toml::node& node) const {

@@ -30,6 +30,9 @@ struct Condition {
   std::string place;  // Of the text: FILE:LINE:COLUMN.
 };
 
+// Of processes that end by themselves.
+enum class Exits : uint8_t { None, Failures, All };
+
 struct Policy {
   std::string group;         // Of recorders that are asked together; empty: none.
   std::string folder = ".";  // Where snaps go.
@@ -37,6 +40,8 @@ struct Policy {
   bool each_iteration = false;
   bool caches = true;
   SignalSet signals = core_signals();  // In front of which there is a snap, if they kill.
+  Exits exits = Exits::None;
+  uint64_t heartbeat_ns = 0;  // Nothing was recorded for so long; 0: that takes no snap.
   SnapLimits limits;
   std::vector<Condition> conditions;  // kConditionsMax at most.
 };

@@ -81,9 +81,12 @@ TEST(Policy, TakesEachValueOfAKey) {
   const Policy policy = policy_of(
       "follow = false\nloops = \"each\"\ncache = false\n[snaps]\nsignals = [\"segv\", "
       "\"SIGTERM\"]\n"
-      "same_crash_max = 3\ninterval = \"90 m\"\nbytes_max = \"7B\"");
+      "exits = \"failures\"\nheartbeat = \"2 m\"\nsame_crash_max = 3\ninterval = \"90 "
+      "m\"\nbytes_max = \"7B\"");
   EXPECT_TRUE(!policy.follows && policy.each_iteration && !policy.caches);
   EXPECT_EQ(policy.signals, signal_bit(SIGSEGV) | signal_bit(SIGTERM));
+  EXPECT_EQ(policy.exits, Exits::Failures);
+  EXPECT_EQ(policy.heartbeat_ns, 120 * kSecondNs);
   EXPECT_EQ(policy.limits.interval_ns, 5400 * kSecondNs);
   EXPECT_EQ(policy.limits.bytes_max, 7U);
 }
@@ -109,6 +112,8 @@ TEST(Policy, AWrongValueHasItsPlaceAndWhatWasExpected) {
   EXPECT_EQ(error_of("snaps = 3"), "p.toml:1:9: error: expected [snaps], a table");
   EXPECT_EQ(error_of("loops = \"all\""),
             "p.toml:1:9: error: 'loops' is \"once\" or \"each\", not 'all'");
+  EXPECT_EQ(error_of("[snaps]\nexits = \"failure\""),
+            "p.toml:2:9: error: 'exits' is \"none\", \"failures\" or \"all\", not 'failure'");
   EXPECT_EQ(error_of("group = \"a b\""),
             "p.toml:1:9: error: a group's name has letters, digits, '.', '_' and '-', and 32 at "
             "most");

@@ -95,7 +95,8 @@ ShownLine shown_line(const Place& place, size_t level) {
 }
 
 bool is_reason(const Snap& snap, const SnapThread& thread) {
-  return thread.thread == snap.reason.thread && snap.reason.signal != 0;
+  return thread.thread == snap.reason.thread &&
+         (snap.reason.signal != 0 || snap.reason.trigger == SnapTrigger::Exit);
 }
 
 Expected<Shown> show(const Snap& snap, const ShowOptions& options) {

@@ -32,7 +32,7 @@ struct ShownLine {
 
 struct ShownThread {
   int32_t thread = 0;
-  bool is_reason = false;  // It got the signal.
+  bool is_reason = false;  // It got the signal, or ends the process.
   std::vector<ShownLine> lines;
   // Where it stopped, by its program counter; the last of the lines, if `is_recorded`. Else it is
   // marked as uncertain when it is in a copy, and the records that lead there are lost. Without a
@@ -60,7 +60,7 @@ struct ShowOptions {
 
 // A frame of a place, without address, depth and marks.
 ShownLine shown_line(const Place& place, size_t level = 0);
-// The thread got the signal.
+// The thread got the signal, or ends the process.
 bool is_reason(const Snap& snap, const SnapThread& thread);
 
 Expected<Shown> show(const Snap& snap, const ShowOptions& options);

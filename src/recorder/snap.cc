@@ -87,7 +87,7 @@ std::vector<uint8_t> reason_of(const Snap& snap) {
   out.put(snap.reason.signal);
   out.put(snap.reason.code);
   out.put(snap.reason.thread);
-  out.put(uint32_t{0});
+  out.put(static_cast<uint32_t>(snap.reason.trigger));
   out.put(snap.reason.address);
   out.put(snap.reason.time_ns);
   return out.take();
@@ -167,7 +167,7 @@ void read_reason(ByteReader& in, Snap& snap) {
   snap.reason.signal = in.read<int32_t>();
   snap.reason.code = in.read<int32_t>();
   snap.reason.thread = in.read<int32_t>();
-  (void)in.read<uint32_t>();
+  snap.reason.trigger = static_cast<SnapTrigger>(in.read<uint32_t>());
   snap.reason.address = in.read<uint64_t>();
   snap.reason.time_ns = in.read<uint64_t>();
 }
@@ -359,7 +359,8 @@ Expected<Snap> parse_snap(std::span<const uint8_t> bytes) {
       return fail(ErrorCode::Refused, "it is cut or damaged");
     }
   }
-  if (!has_own_lobes(snap)) return fail(ErrorCode::Refused, "it is cut or damaged");
+  if (!has_own_lobes(snap) || snap.reason.trigger > SnapTrigger::Heartbeat)
+    return fail(ErrorCode::Refused, "it is cut or damaged");
   return snap;
 }
 

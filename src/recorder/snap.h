@@ -6,7 +6,7 @@
 //     magic 8, version 4, sections 4, digest 32 (SHA-256 of what follows), then
 //     {type 4, flags 4, offset 8, size 8} for each
 //
-//     Reason    signal 4, code 4, thread 4, 0 4, address 8, time 8 (ns since 1970)
+//     Reason    signal 4, code 4, thread 4, trigger 4, address 8, time 8 (ns since 1970)
 //     Process   pid 4, words 4, then the command's words, each ended by 0
 //     Modules   count 4, 0 4, then for each: load bias 8, copy 8 (address), code size 8,
 //               cursor 4, first id 4, ids 4, loops 4, digest 32, build-id and path, each length 4
@@ -34,10 +34,18 @@ namespace clew::recorder {
 
 inline constexpr uint32_t kNoSlot = UINT32_MAX;
 
+enum class SnapTrigger : uint32_t {
+  Event = 0,      // A signal, a row of a query, or somebody has asked for it.
+  Exit = 1,       // The process ends by itself.
+  Heartbeat = 2,  // It has recorded nothing for a while.
+};
+
 struct SnapReason {
-  int32_t signal = 0;    // 0: it was asked for, or is of a query; and the process ran on.
-  int32_t code = 0;      // siginfo_t's.
-  int32_t thread = 0;    // That got it, or that the query's row is about, if that is known.
+  int32_t signal = 0;  // 0: it was asked for, or is of a query; and the process ran on.
+  int32_t code = 0;    // siginfo_t's; of an exit its status, of a heartbeat for how many ms.
+  // That got it, that ends the process, or that the query's row is about, if that is known.
+  int32_t thread = 0;
+  SnapTrigger trigger = SnapTrigger::Event;
   uint64_t address = 0;  // si_addr.
   uint64_t time_ns = 0;
 };

@@ -53,12 +53,30 @@ bool is_within(uint64_t one_ns, uint64_t other_ns, uint64_t interval_ns) {
   return std::max(one_ns, other_ns) - std::min(one_ns, other_ns) < interval_ns;
 }
 
+SuppressedBy same_as(const Snap& snap) {
+  if (!snap.condition.empty()) return SuppressedBy::SameQuery;
+  switch (snap.reason.trigger) {
+    case SnapTrigger::Event:
+      break;
+    case SnapTrigger::Exit:
+      return SuppressedBy::SameExit;
+    case SnapTrigger::Heartbeat:
+      return SuppressedBy::SameHeartbeat;
+  }
+  return SuppressedBy::SameCrash;
+}
+
 }  // namespace
 
+bool runs_on(const Snap& snap) {
+  return !snap.condition.empty() || snap.reason.trigger == SnapTrigger::Heartbeat;
+}
+
 std::optional<CrashPlace> crash_place(const Snap& snap) {
-  if (!snap.condition.empty()) {
+  const SnapTrigger trigger = snap.reason.trigger;
+  if (runs_on(snap)) {
     const std::string_view program = snap.command.empty() ? "" : file_of(snap.command.front());
-    return CrashPlace{0, fmt::format("{}: {}", program, snap.condition), 0};
+    return CrashPlace{0, fmt::format("{}: {}", program, snap.condition), 0, trigger};
   }
   const auto thread = std::find_if(snap.threads.begin(), snap.threads.end(),
                                    [&snap](const SnapThread& one) { return is_reason(snap, one); });
@@ -71,10 +89,11 @@ std::optional<CrashPlace> crash_place(const Snap& snap) {
     module = copy_with(snap, thread->called_from);
     if (module != nullptr) pc = thread->called_from;
   }
+  const int32_t what = trigger == SnapTrigger::Exit ? snap.reason.code : snap.reason.signal;
   if (module != nullptr)
-    return CrashPlace{snap.reason.signal, identity_of(*module), pc - module->copy_address};
-  if (original == nullptr) return CrashPlace{snap.reason.signal, {}, pc};
-  return CrashPlace{snap.reason.signal, identity_of(*original), pc - original->load_bias};
+    return CrashPlace{what, identity_of(*module), pc - module->copy_address, trigger};
+  if (original == nullptr) return CrashPlace{what, {}, pc, trigger};
+  return CrashPlace{what, identity_of(*original), pc - original->load_bias, trigger};
 }
 
 std::string_view name_of(SuppressedBy cause) {
@@ -83,6 +102,10 @@ std::string_view name_of(SuppressedBy cause) {
       return "same crash";
     case SuppressedBy::SameQuery:
       return "same query";
+    case SuppressedBy::SameExit:
+      return "same exit";
+    case SuppressedBy::SameHeartbeat:
+      return "the heartbeat is lost again";
     case SuppressedBy::Files:
       return "files_max is reached";
     case SuppressedBy::Bytes:
@@ -141,12 +164,11 @@ std::optional<Suppression> SnapFolder::same_crash(const Snap& snap) {
     if (newest == nullptr || file.time_ns > newest->second.time_ns) newest = &entry;
   }
   if (newest == nullptr || count < limits_.same_crash_max.value_or(1)) return std::nullopt;
-  const bool is_crash = snap.condition.empty();
-  return Suppression{is_crash ? SuppressedBy::SameCrash : SuppressedBy::SameQuery, newest->first};
+  return Suppression{same_as(snap), newest->first};
 }
 
 std::optional<Suppression> SnapFolder::suppression_of(const Snap& snap) {
-  const bool looks_for_same = limits_.same_crash_max || !snap.condition.empty();
+  const bool looks_for_same = limits_.same_crash_max || runs_on(snap);
   if (!looks_for_same && !limits_.files_max && !limits_.bytes_max) return std::nullopt;
   look();
   if (looks_for_same) {

@@ -19,29 +19,34 @@
 namespace clew::recorder {
 
 struct SnapLimits {
-  // Within `interval_ns`. Of snaps of a query there is one where this is not said.
+  // Within `interval_ns`. Of those that runs_on() there is one where this is not said.
   std::optional<uint32_t> same_crash_max = {};
   uint64_t interval_ns = 3600 * uint64_t{1'000'000'000};
   std::optional<uint32_t> files_max = {};
   std::optional<uint64_t> bytes_max = {};  // Of all files.
 };
 
-// What makes two crashes the same one. Of a query: no signal, the program's name and the query, and
-// no place, since the process has run on.
+// What makes two crashes the same one. Of a query, or of a heartbeat: the program's name and the
+// query, and no place, since the process has run on.
 struct CrashPlace {
-  int32_t signal = 0;
+  int32_t signal = 0;   // Of an exit its status.
   std::string module;   // Its build-id, or its path if it has none; empty: no module is known.
   uint64_t offset = 0;  // In its copy, or else from its load bias.
+  SnapTrigger trigger = SnapTrigger::Event;
 
   auto operator<=>(const CrashPlace&) const = default;
 };
+
+// It was taken by what may happen again and again in a process: there is one within the interval
+// where the limits say nothing.
+bool runs_on(const Snap& snap);
 
 // Where the thread was that got the signal; of one that was in a module without a copy, such as the
 // C library's abort(), the call that led there, if that is known. Nothing of a snap that was asked
 // for.
 std::optional<CrashPlace> crash_place(const Snap& snap);
 
-enum class SuppressedBy : uint8_t { SameCrash, SameQuery, Files, Bytes };
+enum class SuppressedBy : uint8_t { SameCrash, SameQuery, SameExit, SameHeartbeat, Files, Bytes };
 
 // "same crash"
 std::string_view name_of(SuppressedBy cause);

@@ -139,6 +139,32 @@ TEST_F(SnapLimitsTest, TheSameQueryOfTheSameProgramIsSuppressedWithinTheHour) {
   EXPECT_FALSE(folder.suppression_of(snap));
 }
 
+TEST_F(SnapLimitsTest, ExitsOfOnePlaceAndStatusAreTheSame) {
+  SnapFolder folder = with({.same_crash_max = 1});
+  Snap snap = crash_at(kCopy + 4);
+  snap.reason = {.code = 3, .thread = 7, .trigger = SnapTrigger::Exit, .time_ns = kNowNs};
+  put("app.snap", snap);
+  ASSERT_TRUE(folder.suppression_of(snap));
+  EXPECT_EQ(folder.suppression_of(snap)->cause, SuppressedBy::SameExit);
+  snap.reason.code = 4;
+  EXPECT_FALSE(folder.suppression_of(snap));
+  EXPECT_FALSE(with({}).suppression_of(snap));
+}
+
+// Wherever its threads wait, and without any limit.
+TEST_F(SnapLimitsTest, HeartbeatsOfOneProgramAreTheSame) {
+  SnapFolder folder = with({});
+  Snap snap = crash_at(kCopy + 4);
+  snap.reason = {.code = 1000, .trigger = SnapTrigger::Heartbeat, .time_ns = kNowNs};
+  EXPECT_FALSE(folder.suppression_of(snap));
+  put("app.snap", snap);
+  snap.threads[0].registers.rip += 8;
+  ASSERT_TRUE(folder.suppression_of(snap));
+  EXPECT_EQ(folder.suppression_of(snap)->cause, SuppressedBy::SameHeartbeat);
+  snap.command = {"/bin/other"};
+  EXPECT_FALSE(folder.suppression_of(snap));
+}
+
 TEST_F(SnapLimitsTest, AnotherProcessHasItsModulesElsewhere) {
   SnapFolder folder = with({.same_crash_max = 1});
   put("app.snap", crash_at(kCopy + 4));

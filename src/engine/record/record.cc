@@ -2,6 +2,7 @@
 #include "engine/record/record.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "base/file_descriptor.h"
 #include "base/log.h"
 #include "engine/record/conditions.h"
+#include "engine/record/heartbeats.h"
 #include "engine/record/leaving.h"
 #include "engine/record/module_files.h"
 #include "engine/record/recorded_process.h"
@@ -80,6 +82,7 @@ class Recorder final : public WatchListener {
                request.cache_directory),
         snaps_(request.directory, request.limits, notices),
         conditions_(request.conditions, notices),
+        heartbeats_(request.heartbeat_ns),
         told_(notices) {}
 
   Expected<int> run() {
@@ -95,7 +98,7 @@ class Recorder final : public WatchListener {
     }
     CLEW_TRY(conditions_.wait([] { return false; }));
     CLEW_TRY(launched.set_free());
-    Watch watch = CLEW_TRY(Watch::seize(command_, request_.signals));
+    Watch watch = CLEW_TRY(Watch::seize(command_, ends()));
     hear();
     recorded_.at(command_)->set_held();
     // The terminal's signals are meant for the command.
@@ -194,7 +197,9 @@ class Recorder final : public WatchListener {
     const auto recorded = recorded_.find(process);
     if (recorded == recorded_.end()) return;
     recorded->second->ended(thread);
-    if (thread == process) recorded_.erase(recorded);
+    if (thread != process) return;
+    recorded_.erase(recorded);
+    heartbeats_.forget(process);
   }
 
   [[nodiscard]] int door() const override { return door_.get(); }
@@ -202,6 +207,7 @@ class Recorder final : public WatchListener {
   void knocked(Stops& stops) override {
     for (const Conditions::Met& met : conditions_.met())
       take_snap(met, stops);
+    if (heartbeats_.is_time()) look_at_heartbeats(stops);
     const auto request = requests_ ? requests_->next() : std::nullopt;
     if (!request) return;
     std::vector<recorder::Snap> snaps;
@@ -228,7 +234,7 @@ class Recorder final : public WatchListener {
                   fmt::format("no function of process {} can be recorded", pid));
     }
     if (!is_recorded || stops.ended_by() != 0) return leave(stops);
-    auto watch = Watch::seize_running(pid, std::move(stops), request_.signals);
+    auto watch = Watch::seize_running(pid, std::move(stops), ends());
     if (!watch) {
       Stops others = CLEW_TRY(Stops::open(Stops::EndedBy::KillAndTerminal));
       CLEW_TRY(leave(others));
@@ -247,6 +253,8 @@ class Recorder final : public WatchListener {
       notices_.made(fmt::format("process {} runs on, and is recorded no more", pid));
     return left;
   }
+
+  [[nodiscard]] WatchedEnds ends() const { return {request_.signals, request_.exits}; }
 
   Expected<int> leave(Stops& stops) {
     CLEW_TRY(Leaving(recorded_, stops).run());
@@ -296,7 +304,9 @@ class Recorder final : public WatchListener {
       requests_.emplace(std::move(*requests));
     }
     door_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
-    for (const int each : {requests_ ? requests_->descriptor() : -1, conditions_.descriptor()}) {
+    if (auto started = heartbeats_.start(); !started) notices_.warning(started.error().message);
+    for (const int each : {requests_ ? requests_->descriptor() : -1, conditions_.descriptor(),
+                           heartbeats_.descriptor()}) {
       epoll_event event{};
       event.events = EPOLLIN;
       if (each >= 0 && epoll_ctl(door_.get(), EPOLL_CTL_ADD, each, &event) != 0)
@@ -304,20 +314,43 @@ class Recorder final : public WatchListener {
     }
   }
 
-  // It has run on since, and stands only if there may be a snap.
+  // It has run on since.
   void take_snap(const Conditions::Met& met, Stops& stops) {
-    const auto recorded = recorded_.find(met.process);
-    if (recorded == recorded_.end() || !is_watched(met.process)) return;
     recorder::Snap head;
-    head.reason.time_ns = static_cast<uint64_t>(clock_ns(CLOCK_REALTIME));
     head.pid = met.process;
-    head.command = recorded->second->command();
+    head.reason.thread = met.thread;
     head.condition = met.condition->query;
-    if (!snaps_.wants(head, met.rows)) return;
-    recorder::Snap snap = recorded->second->snap_of(met.process, stops);
-    snap.reason.thread = met.thread;
-    snap.condition = met.condition->query;
-    if (snaps_.write(snap)) snaps_.count_same_query(met.rows - 1);
+    if (take_snap(std::move(head), met.rows, stops)) snaps_.count_same_query(met.rows - 1);
+  }
+
+  void look_at_heartbeats(Stops& stops) {
+    std::vector<recorder::Snap> heads;
+    for (const auto& [process, recorded] : recorded_) {
+      const auto lost = heartbeats_.lost(process, recorded->written(process));
+      if (lost.count() == 0) continue;
+      recorder::Snap head;
+      head.pid = process;
+      head.reason.trigger = recorder::SnapTrigger::Heartbeat;
+      const auto lost_ms = std::chrono::duration_cast<std::chrono::milliseconds>(lost).count();
+      head.reason.code = static_cast<int32_t>(std::min<int64_t>(lost_ms, INT32_MAX));
+      heads.push_back(std::move(head));
+    }
+    for (recorder::Snap& head : heads)
+      take_snap(std::move(head), 1, stops);
+  }
+
+  // `head`: what is known of it already. The process stands only if there may be a snap.
+  bool take_snap(recorder::Snap head, unsigned rows, Stops& stops) {
+    const auto recorded = recorded_.find(head.pid);
+    if (recorded == recorded_.end() || !is_watched(head.pid)) return false;
+    head.reason.time_ns = static_cast<uint64_t>(clock_ns(CLOCK_REALTIME));
+    head.command = recorded->second->command();
+    if (!snaps_.wants(head, rows)) return false;
+    recorder::Snap snap = recorded->second->snap_of(head.pid, stops);
+    head.reason.time_ns = snap.reason.time_ns;
+    snap.reason = head.reason;
+    snap.condition = std::move(head.condition);
+    return snaps_.write(snap);
   }
 
   const RecordRequest& request_;
@@ -327,6 +360,7 @@ class Recorder final : public WatchListener {
   ModuleFiles files_;
   SnapWriter snaps_;
   Conditions conditions_;
+  Heartbeats heartbeats_;
   LeftTold told_;
   std::optional<int> failed_with_;
   pid_t command_ = 0;

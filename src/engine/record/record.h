@@ -26,6 +26,8 @@ struct RecordRequest {
   std::string cache_directory;  // Of side files (recorder/sidecar.h); empty: none is used.
   std::string group;            // Recorders of one name are asked together; empty: none.
   recorder::SignalSet signals = recorder::core_signals();  // Those of a snap, where they kill.
+  recorder::Exits exits = recorder::Exits::None;
+  uint64_t heartbeat_ns = 0;  // See recorder::Policy.
   recorder::SnapLimits limits;
   std::vector<recorder::Condition> conditions;
 };

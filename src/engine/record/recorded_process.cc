@@ -459,6 +459,7 @@ recorder::Snap RecordedProcess::snap_of(const Crash& crash, Standstill& threads)
   snap.reason.code = crash.code;
   snap.reason.thread = crash.thread;
   snap.reason.address = crash.address;
+  if (crash.signal == 0) snap.reason.trigger = recorder::SnapTrigger::Exit;
   copy_threads(threads, modules, snap);
   return snap;
 }
@@ -533,6 +534,19 @@ bool RecordedProcess::is_recorded(const target::ProcessModule& module) const {
   return std::any_of(installed_.begin(), installed_.end(), [&](const Installed& one) {
     return one.described.path == module.path && one.described.load_bias == module.load_bias;
   });
+}
+
+// A loop may have the cursor in a register all the time, so words count.
+uint64_t RecordedProcess::written(pid_t process) const {
+  constexpr uint64_t kMultiplier = 0x9e37'79b9'7f4a'7c15;
+  uint64_t sum = 0;
+  for (auto used = lobes_->next_used(0); used; used = lobes_->next_used(*used + 1)) {
+    const uint32_t tid = __atomic_load_n(&control_of(*used).tid, __ATOMIC_ACQUIRE);
+    if (tid == 0 || status_of(static_cast<pid_t>(tid)).process != process) continue;
+    for (const uint32_t word : lobes_->words(*used))
+      sum = (sum ^ word) * kMultiplier;
+  }
+  return sum;
 }
 
 // Those of its threads; other processes have theirs in the same file.

@@ -93,6 +93,8 @@ class RecordedProcess {
     attachment_->set_held();
     is_held_ = true;
   }
+  // Changes with what the process records.
+  [[nodiscard]] uint64_t written(pid_t process) const;
   [[nodiscard]] pid_t pid() const { return attachment_->pid(); }
   [[nodiscard]] const std::vector<std::string>& command() const { return command_; }
   // Children that it has forked, and that are there, whether we have met them or not.

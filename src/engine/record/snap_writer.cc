@@ -13,6 +13,19 @@ namespace {
 constexpr unsigned kSnapsMax = 100;  // Where no policy says how many.
 constexpr std::chrono::seconds kNotWritten{10};
 
+std::string what_happened(const recorder::Snap& snap) {
+  if (!snap.condition.empty()) return "met a query";
+  switch (snap.reason.trigger) {
+    case recorder::SnapTrigger::Event:
+      break;
+    case recorder::SnapTrigger::Exit:
+      return fmt::format("exits with status {}", snap.reason.code);
+    case recorder::SnapTrigger::Heartbeat:
+      return fmt::format("has recorded nothing for {} ms", snap.reason.code);
+  }
+  return fmt::format("got signal {}", snap.reason.signal);
+}
+
 }  // namespace
 
 bool SnapWriter::is_full() const {
@@ -40,7 +53,7 @@ bool SnapWriter::write(const recorder::Snap& snap) {
 
 void SnapWriter::be_quiet(const recorder::Snap& snap, std::optional<recorder::SuppressedBy> cause,
                           std::chrono::milliseconds time) {
-  if (snap.condition.empty()) return;
+  if (!recorder::runs_on(snap)) return;
   if (const auto place = recorder::crash_place(snap))
     quiet_.insert_or_assign(*place, Quiet{cause, std::chrono::steady_clock::now() + time});
 }
@@ -71,9 +84,7 @@ void SnapWriter::suppress(const recorder::Snap& snap, const recorder::Suppressio
                           unsigned count) {
   std::string why(recorder::name_of(by.cause));
   if (!by.like.empty()) why += fmt::format(" as in {}", by.like);
-  const std::string what = snap.condition.empty() ? fmt::format("got signal {}", snap.reason.signal)
-                                                  : std::string("met a query");
-  log_step(snap.pid, "{}, and its snap is suppressed: {}", what, why);
+  log_step(snap.pid, "{}, and its snap is suppressed: {}", what_happened(snap), why);
   suppressed_[by.cause] += count;
   if (!told_.insert(by.cause).second) return;
   notices_.made(

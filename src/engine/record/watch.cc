@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,9 +51,8 @@ bool kills(const ThreadStatus& status, const siginfo_t& info, recorder::SignalSe
 constexpr uint64_t kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
                               PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
 
-// A stop at each thread's exit costs as much as one at a signal.
-uint64_t options_of(recorder::SignalSet fatal) {
-  return (fatal & recorder::signal_bit(SIGKILL)) != 0 ? kOptions | PTRACE_O_TRACEEXIT : kOptions;
+uint64_t options_of(const WatchedEnds& ends) {
+  return ends.at_exit() ? kOptions | PTRACE_O_TRACEEXIT : kOptions;
 }
 
 tl::unexpected<Error> cannot_watch(pid_t pid, int error) {
@@ -67,15 +67,15 @@ void let_go(__ptrace_request how, pid_t thread, int signal) {
 
 }  // namespace
 
-Expected<Watch> Watch::seize(pid_t pid, recorder::SignalSet fatal) {
+Expected<Watch> Watch::seize(pid_t pid, const WatchedEnds& ends) {
   Stops stops = CLEW_TRY(Stops::open());
-  if (inline_::Seizing(pid).seize(pid, options_of(fatal), {}) != 0) return cannot_watch(pid, errno);
-  return Watch(pid, std::move(stops), fatal);
+  if (inline_::Seizing(pid).seize(pid, options_of(ends), {}) != 0) return cannot_watch(pid, errno);
+  return Watch(pid, std::move(stops), ends);
 }
 
 // One that a thread of ours makes comes to us by itself, and cannot be seized.
-Expected<Watch> Watch::seize_running(pid_t pid, Stops stops, recorder::SignalSet fatal) {
-  Watch watch(pid, std::move(stops), fatal);
+Expected<Watch> Watch::seize_running(pid_t pid, Stops stops, const WatchedEnds& ends) {
+  Watch watch(pid, std::move(stops), ends);
   watch.process_of_.clear();
   watch.is_child_ = false;
   const inline_::Seizing seizing(pid);
@@ -84,7 +84,7 @@ Expected<Watch> Watch::seize_running(pid_t pid, Stops stops, recorder::SignalSet
     finds_more = false;
     for (const pid_t thread : threads_of(pid)) {
       if (watch.process_of_.contains(thread) || inline_::is_worker(thread)) continue;
-      const bool is_seized = seizing.seize(thread, options_of(fatal), seized) == 0;
+      const bool is_seized = seizing.seize(thread, options_of(ends), seized) == 0;
       const int error = errno;
       const ThreadStatus status = status_of(thread);
       if (status.process != pid || status.has_ended()) continue;
@@ -165,7 +165,7 @@ void Watch::handle_signal(const Stop& stop, WatchListener& listener) {
   const ThreadStatus status = status_of(stop.thread);
   siginfo_t info{};
   if (ptrace(PTRACE_GETSIGINFO, stop.thread, nullptr, &info) != 0) info.si_signo = signal;
-  if (kills(status, info, fatal_)) {
+  if (kills(status, info, ends_.fatal)) {
     if (beginning_.erase(status.process) != 0) {
       listener.cannot_begin(
           status.process,
@@ -234,16 +234,42 @@ void Watch::handle_call(pid_t process, WatchListener& listener) {
 
 // SIGKILL itself is not seen, and all threads that it kills are: the first one tells. The others
 // exit, too, or stand where they were seen to stop, as far as they get.
+// Other signals are seen as they come.
+bool Watch::is_told(int status) const {
+  if (WIFSIGNALED(status))
+    return WTERMSIG(status) == SIGKILL && (ends_.fatal & recorder::signal_bit(SIGKILL)) != 0;
+  return ends_.exits == recorder::Exits::All ||
+         (ends_.exits == recorder::Exits::Failures && WEXITSTATUS(status) != 0);
+}
+
 void Watch::handle_exit(pid_t thread, WatchListener& listener) {
-  uint64_t status = 0;
-  (void)ptrace(PTRACE_GETEVENTMSG, thread, nullptr, &status);
+  uint64_t message = 0;
+  (void)ptrace(PTRACE_GETEVENTMSG, thread, nullptr, &message);
+  const auto status = static_cast<int>(message);
   const auto known = process_of_.find(thread);
-  const bool is_killed = (status & 0x7f) == SIGKILL && known != process_of_.end();
-  if (is_killed && killed_.insert(known->second).second) {
-    Standstill threads(stops_, known->second, thread);
-    listener.crashed({.process = known->second, .thread = thread, .signal = SIGKILL}, threads);
-  }
+  if (known != process_of_.end() && is_told(status) && !ending_.contains(known->second))
+    tell_exit({.process = known->second, .thread = thread}, status, listener);
   go_on(thread, 0);
+}
+
+// All threads of a process that ends stop at their exits, and any of them may be the first. One
+// that ends alone has a status, too, and so have those that an exec ends: then no thread has asked
+// for the end of all.
+void Watch::tell_exit(Crash crash, int status, WatchListener& listener) {
+  crash.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  if (crash.signal == 0 && registers_of(crash.thread).orig_rax == SYS_exit) return;
+  Standstill threads(stops_, crash.process, crash.thread);
+  if (crash.signal == 0) {
+    const auto all = threads.threads();
+    const auto ends = std::find_if(all.begin(), all.end(), [](const WatchedThread& one) {
+      return one.registers.orig_rax == SYS_exit_group;
+    });
+    if (ends == all.end()) return;
+    crash.thread = ends->thread;
+    crash.code = WEXITSTATUS(status);
+  }
+  ending_.insert(crash.process);
+  listener.crashed(crash, threads);
 }
 
 void Watch::handle_end(pid_t thread, WatchListener& listener) {
@@ -252,7 +278,7 @@ void Watch::handle_end(pid_t thread, WatchListener& listener) {
   const pid_t process = known->second;
   process_of_.erase(known);
   beginning_.erase(thread);
-  killed_.erase(thread);
+  ending_.erase(thread);
   listener.ended(process, thread);
 }
 

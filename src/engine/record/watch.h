@@ -7,6 +7,7 @@
 // stops the thread for some microseconds. When we end, or are killed, it runs on untraced.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -29,8 +30,19 @@ struct Crash {
   pid_t process = 0;
   pid_t thread = 0;
   int signal = 0;
-  int code = 0;  // siginfo_t's.
+  int code = 0;  // siginfo_t's; without a signal the status by which the process ends itself.
   uint64_t address = 0;
+};
+
+// Which ends of processes the listener is told of, in front of them.
+struct WatchedEnds {
+  recorder::SignalSet fatal = 0;  // Signals whose default action it is to kill.
+  recorder::Exits exits = recorder::Exits::None;
+
+  // Are threads to stop as they exit? It costs as much as a stop at a signal.
+  [[nodiscard]] bool at_exit() const {
+    return (fatal & recorder::signal_bit(SIGKILL)) != 0 || exits != recorder::Exits::None;
+  }
 };
 
 // Who is told what happens, while the threads that it is about stand.
@@ -67,13 +79,12 @@ class WatchListener {
 
 class Watch {
  public:
-  // The process, with one thread, stands still. `fatal`: signals whose default action it is to
-  // kill, and in front of which the listener is told of a crash; SIGKILL is seen as threads exit.
-  // Errors: Refused when it may not be traced.
-  static Expected<Watch> seize(pid_t pid, recorder::SignalSet fatal);
+  // The process, with one thread, stands still. SIGKILL is seen as threads exit. Errors: Refused
+  // when it may not be traced.
+  static Expected<Watch> seize(pid_t pid, const WatchedEnds& ends);
   // It runs, with all threads that it has and makes meanwhile. Errors also: NotFound when it is
   // gone.
-  static Expected<Watch> seize_running(pid_t pid, Stops stops, recorder::SignalSet fatal);
+  static Expected<Watch> seize_running(pid_t pid, Stops stops, const WatchedEnds& ends);
 
   // Until the process has ended: its status of waitpid(2), or that of a signal by which somebody
   // ends us. Others run on, untraced as soon as we end.
@@ -81,13 +92,15 @@ class Watch {
   [[nodiscard]] Stops& stops() { return stops_; }
 
  private:
-  Watch(pid_t pid, Stops stops, recorder::SignalSet fatal)
-      : pid_(pid), fatal_(fatal), process_of_({{pid, pid}}), stops_(std::move(stops)) {}
+  Watch(pid_t pid, Stops stops, const WatchedEnds& ends)
+      : pid_(pid), ends_(ends), process_of_({{pid, pid}}), stops_(std::move(stops)) {}
   void handle(const Stop& stop, WatchListener& listener);
   void handle_signal(const Stop& stop, WatchListener& listener);
   void handle_exec(pid_t process, WatchListener& listener);
   void handle_call(pid_t process, WatchListener& listener);
   void handle_exit(pid_t thread, WatchListener& listener);
+  [[nodiscard]] bool is_told(int status) const;
+  void tell_exit(Crash crash, int status, WatchListener& listener);
   void handle_end(pid_t thread, WatchListener& listener);
   void meet(pid_t thread, WatchListener& listener);
   void go_on(pid_t thread, int signal);
@@ -96,10 +109,10 @@ class Watch {
   void look_at_loaders(WatchListener& listener);
 
   pid_t pid_;
-  recorder::SignalSet fatal_;
+  WatchedEnds ends_;
   std::unordered_map<pid_t, pid_t> process_of_;  // Of each thread that we have met.
   std::map<pid_t, inline_::LoaderCalls> beginning_;
-  std::set<pid_t> killed_;  // Processes by SIGKILL, of which the listener was told.
+  std::set<pid_t> ending_;  // Processes of whose exit the listener was told.
   bool is_child_ = true;    // Of ours, whose end we are told in any case.
   bool is_left_ = false;    // Not a child, and it runs a program that nobody wants to hear of.
   Stops stops_;

@@ -222,8 +222,9 @@ void SnapSource::begin_thread(File& file) {
   }
   events_ = std::make_unique<recorder::ThreadEvents>(
       *file.modules, *file.places, *history_,
-      recorder::ThreadEvents::Options{.lines = wants(file, RecordedKind::Line),
-                                      .got_signal = is_reason(file.snap, thread)});
+      recorder::ThreadEvents::Options{
+          .lines = wants(file, RecordedKind::Line),
+          .got_signal = file.snap.reason.signal != 0 && is_reason(file.snap, thread)});
 }
 
 void SnapSource::end_file(File& file) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals that are caught, ignored, or end it. The argument names the way; see main.
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -160,6 +161,24 @@ static void waits(void) {
     pause();
 }
 
+static void* exits_later(void* status) {
+  exit((int)(intptr_t)status);
+}
+
+static void* pauses(void* nothing) {
+  pause();
+  return nothing;
+}
+
+// One of several threads ends the process; the first one has ended already.
+static int exits_with_others(int status) {
+  pthread_t thread;
+  for (int i = 0; i < 3; ++i)
+    if (pthread_create(&thread, NULL, pauses, NULL) != 0) return 2;
+  if (pthread_create(&thread, NULL, exits_later, (void*)(intptr_t)status) != 0) return 2;
+  pthread_exit(NULL);
+}
+
 static void on_interrupt(int number) {
   (void)number;
   // What has been interrupted may be a puts().
@@ -177,6 +196,7 @@ int main(int count, char** words) {
   if (strcmp(way, "twice") == 0) return faults_twice();
   if (strcmp(way, "timed") == 0) return timed();
   if (strcmp(way, "exits") == 0) return atoi(words[2]);
+  if (strcmp(way, "exits_with_others") == 0) return exits_with_others(atoi(words[2]));
   if (strcmp(way, "raises") == 0) return raise(atoi(words[2]));
   if (strcmp(way, "ignores") == 0) {
     signal(SIGQUIT, SIG_IGN);
