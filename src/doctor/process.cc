@@ -88,7 +88,8 @@ void judge_sessions(const ProcessView& view, Findings& findings) {
   if (view.arena->residue && inline_::is_recorded(view.pid)) {
     findings.problem("residue", {.detail = "a recorder is gone; copies of it stay in the process",
                                  .refused = "the process [recorded]",
-                                 .remedy = fmt::format("clew detach {} leads calls to its own "
+                                 .remedy = fmt::format("clew record -p {0} goes on with them, clew "
+                                                       "detach {0} leads calls to its own "
                                                        "functions; to be traced, start it anew",
                                                        view.pid)});
   } else if (view.arena->residue) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "code/windows.h"
+#include "inline/attachment_state.h"
 #include "target/module_image.h"
 
 namespace clew::inline_ {
@@ -180,6 +181,26 @@ std::optional<Finder> find_finder(const target::ProcessModule& module) {
   return std::nullopt;
 }
 
+Expected<AnsweringCode> code_of(const Finder& finder, const target::ProcessModule& module,
+                                const CopyRoom& room) {
+  const AnsweringPlaces places = {.function = finder.function->address,
+                                  .load_bias = module.load_bias,
+                                  .code = room.address + kTableBytes,
+                                  .table = room.address};
+  const code::ModuleText text = CLEW_TRY(slice_of(finder.image, *finder.function));
+  return make_answering_code(code::analyse(text), places);
+}
+
+std::span<uint8_t> bytes_of(std::vector<Answer>& table) {
+  return {reinterpret_cast<uint8_t*>(table.data()), table.size() * sizeof(Answer)};
+}
+
+bool is_led(pid_t pid, const code::LedWindow& window) {
+  return std::all_of(window.patches.begin(), window.patches.end(), [pid](const code::Patch& patch) {
+    return holds(pid, patch.address, std::span(patch.replacement).first(patch.size_bytes));
+  });
+}
+
 }  // namespace
 
 Expected<AnsweringCode> make_answering_code(const code::ModuleCode& code,
@@ -201,17 +222,43 @@ Expected<std::optional<Answers>> Answers::install(Attachment& attachment,
     const CopyRoom room = CLEW_TRY(attachment.take_copy_room(module.executable_ranges.front().start,
                                                              module.executable_ranges.back().end,
                                                              kTableBytes + kCodeBytesMax, 0));
-    const AnsweringPlaces places = {.function = finder->function->address,
-                                    .load_bias = module.load_bias,
-                                    .code = room.address + kTableBytes,
-                                    .table = room.address};
-    const code::ModuleText text = CLEW_TRY(slice_of(finder->image, *finder->function));
-    const AnsweringCode answering = CLEW_TRY(make_answering_code(code::analyse(text), places));
+    const AnsweringCode answering = CLEW_TRY(code_of(*finder, module, room));
     std::vector<uint8_t> bytes(kTableBytes);
     bytes.insert(bytes.end(), answering.bytes.begin(), answering.bytes.end());
     CLEW_TRY(attachment.write_copies(room, bytes));
     CLEW_TRY(attachment.lead_to_copies({answering.window}, Attachment::Leads::ToAnswers));
     return std::optional(Answers(room));
+  }
+  return std::optional<Answers>();
+}
+
+// Whoever answers there is known by its bytes, and so is the jump to it.
+Expected<std::optional<Answers>> Answers::adopt(Attachment& attachment,
+                                                std::span<const target::ProcessModule> modules,
+                                                uint64_t room_address) {
+  const pid_t pid = attachment.pid();
+  for (const target::ProcessModule& module : modules) {
+    const auto finder = find_finder(module);
+    if (!finder) continue;
+    Answers answers(CLEW_TRY(attachment.room_at(room_address, kTableBytes + kCodeBytesMax)));
+    AnsweringCode answering = CLEW_TRY(code_of(*finder, module, answers.room_));
+    std::vector<uint8_t> there(answering.bytes.size());
+    CLEW_TRY(target::read_memory(pid, room_address + kTableBytes, there));
+    if (there != answering.bytes) {
+      return fail(ErrorCode::Refused,
+                  fmt::format("process {} answers its unwinders in another way [recorded]", pid));
+    }
+    answers.table_.resize(kAnswersMax);
+    CLEW_TRY(target::read_memory(pid, room_address, bytes_of(answers.table_)));
+    const auto end = std::find_if(answers.table_.begin(), answers.table_.end(),
+                                  [](const Answer& one) { return one.size_bytes == 0; });
+    answers.table_.erase(end, answers.table_.end());
+    if (is_led(pid, answering.window)) {
+      attachment.leads_to_answers(std::move(answering.window));
+    } else {
+      CLEW_TRY(attachment.lead_to_copies({answering.window}, Attachment::Leads::ToAnswers));
+    }
+    return std::optional(std::move(answers));
   }
   return std::optional<Answers>();
 }

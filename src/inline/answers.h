@@ -60,6 +60,13 @@ class Answers {
   static Expected<std::optional<Answers>> install(Attachment& attachment,
                                                   std::span<const target::ProcessModule> modules);
 
+  // Those that a session before has installed in this room, and whose copies are there yet. Errors
+  // also: Refused when others answer there.
+  static Expected<std::optional<Answers>> adopt(Attachment& attachment,
+                                                std::span<const target::ProcessModule> modules,
+                                                uint64_t room_address);
+  [[nodiscard]] uint64_t address() const { return room_.address; }
+
   // In front of the first call of the copies. Errors: Limit when the table is full.
   Expected<void> add(Attachment& attachment, const Answer& answer);
 

@@ -89,6 +89,10 @@ uint64_t find_region_offset(const Arena& arena, uint64_t size) {
   return offset + size <= arena.shape().slot_stride ? offset : 0;
 }
 
+bool adopts_copies(const Arena& arena, const OpenOptions& options) {
+  return options.adopts_copies && arena.journal().copied_modules != 0;
+}
+
 Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
   abi::ArenaHeader& header = arena.header();
   Geometry geometry;
@@ -118,7 +122,7 @@ Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
   for (uint32_t& spent : arena.target_page().spent[geometry.session])
     spent = 0;
   header.loader_answers[geometry.session] = 0;
-  clear_region(arena, offset, region_size(options.region));
+  if (!adopts_copies(arena, options)) clear_region(arena, offset, region_size(options.region));
   __atomic_store_n(&entry.state, 1U, __ATOMIC_RELEASE);
   const auto low = static_cast<uint32_t>(arena.low_address());
   geometry.slot_address = low;
@@ -186,6 +190,7 @@ Expected<std::optional<Arena>> get_arena(StoppedTarget& target, const OpenOption
   if (!mapping) return std::optional(CLEW_TRY(create_arena(target, options)));
   if (!seen) return std::optional<Arena>();
   if (seen->journal().copied_modules != 0) {
+    if (options.adopts_copies) return adopt_arena(target, std::move(*seen));
     return fail(ErrorCode::Refused,
                 fmt::format("process {} is recorded, or was: its functions run on copies, where "
                             "probes of others would not be seen [recorded]",
@@ -416,7 +421,8 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     state->options = options;
     state->gadgets = gadgets;
     state->geometry = CLEW_TRY(add_session(state->arena, options));
-    if (load && !is_shared) begin_loads(target, state->arena, *load);
+    if (load && !is_shared && !adopts_copies(state->arena, options))
+      begin_loads(target, state->arena, *load);
     if (!load) stop_loads(state->arena);
     add_extents(target, state->arena);
     // Where it is not allowed, stopping all threads has to be enough (it is, on x86).

@@ -56,6 +56,9 @@ struct OpenOptions {
   bool is_held = false;
   // Refused where another session is: its jumps would be passed by.
   bool is_alone = false;
+  // Where copies are that nobody leads to any more, the session that made them is gone on with:
+  // what it has in slots stays, since threads in the copies use it.
+  bool adopts_copies = false;
   std::chrono::milliseconds loader_timeout{200};  // How long it waits at most.
   // For a caller who holds it over more than one step, and may be gone before or after the
   // attachment. Null: the attachment has its own.
@@ -271,6 +274,10 @@ class Attachment {
   // detach() removes what there is. Errors: Refused when there is no room for it; Io; Limit.
   Expected<std::vector<uint64_t>> share(std::span<const SharedPart> parts);
 
+  // Whether functions of the process run on copies, or may return into some.
+  [[nodiscard]] bool has_copies() const;
+  // Room that a session before has taken. Errors: Refused when there is no code so.
+  [[nodiscard]] Expected<CopyRoom> room_at(uint64_t address, uint64_t size_bytes) const;
   // Room for code near [low, high) of the target, whose first address is `residue` modulo 64.
   Expected<CopyRoom> take_copy_room(uint64_t low, uint64_t high, uint64_t size_bytes,
                                     uint64_t residue);
@@ -280,6 +287,8 @@ class Attachment {
   // as return addresses lead there: sessions that come later are refused. Errors: Refused, with
   // nothing changed, when a window is not as the file has it, or another session has come.
   enum class Leads : uint8_t { ToCopies, ToAnswers };  // Of unwinders, see inline/answers.h.
+  // Of a window that leads there already.
+  void leads_to_answers(code::LedWindow window);
   Expected<void> lead_to_copies(std::vector<code::LedWindow> windows, Leads leads);
   // What a thread without a slot finds at gs:[displacement].
   [[nodiscard]] Expected<void> set_default_slot(uint32_t displacement, uint64_t value) const;

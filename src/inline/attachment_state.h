@@ -142,6 +142,10 @@ Expected<StoppedTarget> stop_target(pid_t pid, std::chrono::milliseconds timeout
 // As the options say. One that is held stands already.
 Expected<StoppedTarget> stop_target(pid_t pid, const OpenOptions& options);
 
+// The arena of a process in which a recorder has been, alone; of what it had in the text nothing
+// may be there. All sessions are free again. Errors: Refused.
+Expected<std::optional<Arena>> adopt_arena(StoppedTarget& target, Arena arena);
+
 // Is this, of a patch at most, what the process has there?
 bool holds(pid_t pid, uint64_t address, std::span<const uint8_t> bytes);
 

@@ -13,6 +13,7 @@
 #include "inline/arena_layout.h"
 #include "inline/attachment.h"
 #include "inline/attachment_state.h"
+#include "inline/checks.h"
 #include "inline/forked_children.h"
 #include "inline/led_windows.h"
 #include "inline/removal.h"
@@ -42,6 +43,17 @@ Expected<void> check_alone(const Attachment::State& state) {
               fmt::format("another session traces process {} [traced]", state.pid));
 }
 
+CopyRoom room_in(const Attachment::State& state, const abi::ExtentRecord& extent, uint64_t address,
+                 uint64_t size_bytes) {
+  const uint32_t session = state.geometry.session;
+  const ArenaShape& shape = state.arena.shape();
+  return {.address = address,
+          .size_bytes = size_bytes,
+          .claim = extent.address + runtime::stub_call_offset(session, runtime::StubCall::Claim),
+          .keeps_self_pointer = shape.keeps_self_pointer,
+          .has_base_instructions = shape.bases == abi::SegmentBases::Instructions};
+}
+
 }  // namespace
 
 Expected<CopyRoom> Attachment::take_copy_room(uint64_t low, uint64_t high, uint64_t size_bytes,
@@ -55,13 +67,46 @@ Expected<CopyRoom> Attachment::take_copy_room(uint64_t low, uint64_t high, uint6
                 fmt::format("the arena of process {} has no room for more code", state_->pid));
   }
   const abi::ExtentRecord record = state_->arena.extents().records[extent];
-  const ArenaShape& shape = state_->arena.shape();
-  return CopyRoom{.address = *address + (residue - *address) % kAlignment,
-                  .size_bytes = size_bytes,
-                  .claim = record.address +
-                           runtime::stub_call_offset(geometry().session, runtime::StubCall::Claim),
-                  .keeps_self_pointer = shape.keeps_self_pointer,
-                  .has_base_instructions = shape.bases == abi::SegmentBases::Instructions};
+  return room_in(*state_, record, *address + (residue - *address) % kAlignment, size_bytes);
+}
+
+Expected<std::optional<Arena>> adopt_arena(StoppedTarget& target, Arena arena) {
+  const bool is_own = arena.header().pid == static_cast<uint32_t>(target.pid());
+  if (live_sessions(arena) != 0 || !is_own || !arena.shared()) {
+    return fail(
+        ErrorCode::Refused,
+        fmt::format("process {} has copies of its functions, which {} [recorded]", target.pid(),
+                    is_own ? "another session has to do with" : "its parent was given"));
+  }
+  CLEW_TRY(target.finish_calls_of_dead_tracers());
+  for (uint32_t s = 0; s < abi::kSessionsMax; ++s)
+    __atomic_store_n(&arena.header().sessions[s].state, 0U, __ATOMIC_RELEASE);
+  SiteJournal journal(arena);
+  Removal removal(arena, journal, {.leaving = ~uint32_t{0}});
+  CLEW_TRY(removal.take_out_of_text(target));
+  removal.forget();
+  CLEW_TRY(check_threads(target, &arena));
+  return std::optional(std::move(arena));
+}
+
+bool Attachment::has_copies() const {
+  return state_->arena.journal().copied_modules != 0;
+}
+
+Expected<CopyRoom> Attachment::room_at(uint64_t address, uint64_t size_bytes) const {
+  const ArenaExtents extents = state_->arena.extents();
+  for (uint32_t i = 0; i < extents.count; ++i) {
+    const abi::ExtentRecord& record = extents.records[i];
+    const uint64_t offset = address - record.address;
+    if (offset >= record.used_bytes || size_bytes > record.used_bytes - offset) continue;
+    return room_in(*state_, record, address, size_bytes);
+  }
+  return fail(ErrorCode::Refused,
+              fmt::format("process {} has no code at {:#x}", state_->pid, address));
+}
+
+void Attachment::leads_to_answers(code::LedWindow window) {
+  state_->answering.push_back(std::move(window));
 }
 
 Expected<void> Attachment::write_copies(const CopyRoom& room, std::span<const uint8_t> bytes) {

@@ -27,14 +27,11 @@ Expected<void> check_recordable(pid_t pid) {
   }
   if (inline_::is_recorded(pid)) {
     const pid_t recorder = facts.tracer_pid != 0 ? facts.tracer_pid : inline_::recorder_of(pid);
-    return fail(
-        ErrorCode::Refused,
-        recorder != 0
-            ? fmt::format("process {} is recorded already, by process {} [recorded]", pid, recorder)
-            : fmt::format("process {} was recorded before, and has copies of its functions "
-                          "yet; it can be recorded again when it has been started again "
-                          "[recorded]",
-                          pid));
+    if (recorder != 0) {
+      return fail(
+          ErrorCode::Refused,
+          fmt::format("process {} is recorded already, by process {} [recorded]", pid, recorder));
+    }
   }
   CLEW_TRY(inline_::check_can_open(pid));
   if (facts.seccomp != target::ProcessFacts::Seccomp::Off) {

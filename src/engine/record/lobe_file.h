@@ -7,6 +7,8 @@
 #include <optional>
 #include <span>
 
+#include <sys/types.h>
+
 #include "abi/recorder.h"
 #include "base/error.h"
 #include "base/file_descriptor.h"
@@ -17,6 +19,9 @@ class LobeFile {
  public:
   // Errors: Io.
   static Expected<LobeFile> create(uint32_t slots);
+  // That of a process in which a recorder has been, for so many slots, placed. Errors: Refused when
+  // it is not the same, or we may not open it.
+  static Expected<LobeFile> adopt(pid_t pid, uint32_t slots);
   LobeFile(LobeFile&& other) noexcept;
   LobeFile& operator=(LobeFile&&) = delete;
   ~LobeFile();
@@ -37,6 +42,10 @@ class LobeFile {
   // Writes an extended record behind the newest one, which the cursor is at, for a thread that
   // stands. Where that one is not written yet it does nothing. Returns the cursor.
   uint64_t append(uint32_t slot, uint64_t cursor, std::span<const uint32_t> record);
+  // Behind the lobes there is room for what the next recorder wants to know.
+  [[nodiscard]] std::span<const uint8_t> note() const;
+  // False when it is too long; the old one is gone then.
+  bool write_note(std::span<const uint8_t> bytes);
   // The first slot from this one on in whose lobe something was written. Reads no page that is not
   // there.
   [[nodiscard]] std::optional<uint32_t> next_used(uint32_t slot) const;
@@ -44,7 +53,9 @@ class LobeFile {
  private:
   LobeFile(FileDescriptor file, uint64_t size, uint8_t* view)
       : file_(std::move(file)), size_bytes_(size), view_(view) {}
+  static Expected<LobeFile> map(FileDescriptor file, uint32_t slots);
   [[nodiscard]] uint64_t offset_of(uint32_t slot) const;
+  [[nodiscard]] uint32_t slot_count() const;
 
   FileDescriptor file_;
   uint64_t size_bytes_ = 0;

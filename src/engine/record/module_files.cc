@@ -121,19 +121,38 @@ Expected<std::shared_ptr<SharedModule>> ModuleFiles::analyse(const target::Proce
   }
   recorder::Recipe recipe = {
       .cursor = wanted.cursor, .loops = loops_, .imports = std::move(wanted.imports)};
-  const auto digest = recorder::sidecar_key(file.digest, recipe);
-  auto kept = digest ? sidecars_.find(*digest, recorder::file_of(module.path)) : std::nullopt;
-  if (!kept) kept = CLEW_TRY(make(module, recipe));
+  auto made_module = CLEW_TRY(find_or_make(module, file, recipe));
   recipe.first_id = first_id(wanted);
-  const uint64_t end = uint64_t{recipe.first_id} + kept->counts().ids;
+  const uint64_t end = uint64_t{recipe.first_id} + made_module.counts().ids;
   if (end > abi::kDagIdMax) {
     return fail(ErrorCode::Limit, fmt::format("{}: no ids are left for its functions",
                                               recorder::file_of(module.path)));
   }
   next_id_ = std::max(next_id_, static_cast<uint32_t>(end));
-  auto made = std::make_shared<SharedModule>(std::move(*kept), std::move(recipe));
+  auto made = std::make_shared<SharedModule>(std::move(made_module), std::move(recipe));
   if (key) keep(*key, made);
   return made;
+}
+
+Expected<std::shared_ptr<SharedModule>> ModuleFiles::analyse_again(
+    const target::ProcessModule& module, const ModuleFile& file, const recorder::Recipe& recipe) {
+  recorder::Recipe as_kept = recipe;
+  as_kept.first_id = recorder::Recipe().first_id;
+  auto made = CLEW_TRY(find_or_make(module, file, as_kept));
+  const uint64_t end = uint64_t{recipe.first_id} + made.counts().ids;
+  if (recipe.first_id == 0 || end > abi::kDagIdMax)
+    return fail(ErrorCode::Refused, "its ids are out of range");
+  next_id_ = std::max(next_id_, static_cast<uint32_t>(end));
+  return std::make_shared<SharedModule>(std::move(made), recipe);
+}
+
+Expected<recorder::Installable> ModuleFiles::find_or_make(const target::ProcessModule& module,
+                                                          const ModuleFile& file,
+                                                          const recorder::Recipe& recipe) const {
+  const auto key = recorder::sidecar_key(file.digest, recipe);
+  auto kept = key ? sidecars_.find(*key, recorder::file_of(module.path)) : std::nullopt;
+  if (kept) return std::move(*kept);
+  return make(module, recipe);
 }
 
 Expected<recorder::Installable> ModuleFiles::make(const target::ProcessModule& module,

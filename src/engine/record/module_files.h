@@ -83,6 +83,10 @@ class ModuleFiles {
   // Also shared. Errors: Io, as above; those of RecordedModule::make and of write_unwind().
   Expected<std::shared_ptr<SharedModule>> analyse(const target::ProcessModule& module,
                                                   const ModuleFile& file, Wanted wanted);
+  // As another recorder has analysed it.
+  Expected<std::shared_ptr<SharedModule>> analyse_again(const target::ProcessModule& module,
+                                                        const ModuleFile& file,
+                                                        const recorder::Recipe& recipe);
 
  private:
   // Device, inode, build-id.
@@ -95,6 +99,9 @@ class ModuleFiles {
   [[nodiscard]] std::shared_ptr<SharedModule> find(const Key& key, const Wanted& wanted);
   void keep(Key key, std::shared_ptr<SharedModule> module);
   // Of the file as it is now, which may be another one than it was.
+  [[nodiscard]] Expected<recorder::Installable> find_or_make(const target::ProcessModule& module,
+                                                             const ModuleFile& file,
+                                                             const recorder::Recipe& recipe) const;
   [[nodiscard]] Expected<recorder::Installable> make(const target::ProcessModule& module,
                                                      const recorder::Recipe& recipe) const;
   [[nodiscard]] uint32_t first_id(const Wanted& wanted) const;

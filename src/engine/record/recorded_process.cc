@@ -16,6 +16,7 @@
 #include "abi/slot.h"
 #include "base/clock_ns.h"
 #include "base/log.h"
+#include "engine/record/adopting.h"
 #include "engine/record/own_unwinder.h"
 #include "engine/record/thread_status.h"
 
@@ -126,15 +127,12 @@ Expected<void> RecordedProcess::attach(const Begun& begun) {
   options.fork_policy = abi::ForkPolicy::Follow;
   options.is_held = begun.is_held;
   options.is_alone = begun.is_running;
+  options.adopts_copies = begun.is_running;
   options.loader_timeout = kLoaderTimeout;
+  if (begun.is_running) CLEW_TRY(clean_up_after_recorder(begun.pid));
   attachment_.emplace(CLEW_TRY(inline_::Attachment::open(begun.pid, options)));
   is_held_ = begun.is_held;
-  lobes_.emplace(CLEW_TRY(LobeFile::create(attachment_->arena().slot_count)));
-  const inline_::SharedPart part = {.descriptor = lobes_->descriptor(),
-                                    .size_bytes = lobes_->size_bytes(),
-                                    .is_writable = true,
-                                    .is_inherited = true};
-  lobes_->place(CLEW_TRY(attachment_->share(std::span(&part, 1))).front());
+  CLEW_TRY(attachment_->has_copies() ? adopt_lobes() : share_lobes());
   // Threads that have come meanwhile get slots by that, and cursors before the first entry.
   if (begun.is_running && opens_libraries_) follow_loader();
   give_cursors();
@@ -142,13 +140,23 @@ Expected<void> RecordedProcess::attach(const Begun& begun) {
   const bool is_heard = std::none_of(
       modules_.begin(), modules_.end(),
       [this](const target::ProcessModule& module) { return unwinds_itself(files_, module); });
-  if (is_heard) answers_ = CLEW_TRY(inline_::Answers::install(*attachment_, modules_));
+  if (is_heard && !answers_) answers_ = CLEW_TRY(inline_::Answers::install(*attachment_, modules_));
+  return {};
+}
+
+Expected<void> RecordedProcess::share_lobes() {
+  lobes_.emplace(CLEW_TRY(LobeFile::create(attachment_->arena().slot_count)));
+  const inline_::SharedPart part = {.descriptor = lobes_->descriptor(),
+                                    .size_bytes = lobes_->size_bytes(),
+                                    .is_writable = true,
+                                    .is_inherited = true};
+  lobes_->place(CLEW_TRY(attachment_->share(std::span(&part, 1))).front());
   return {};
 }
 
 RecordedProcess::~RecordedProcess() {
   if (!attachment_) return;
-  if (installed_.empty()) {
+  if (!attachment_->has_copies()) {
     (void)attachment_->restore_entries({.process = pid(), .is_held = is_held_});
   } else {
     attachment_->leave_copies();
@@ -162,7 +170,9 @@ void RecordedProcess::give_cursors() const {
   for (auto slot = next_touched(arena, 0); slot; slot = next_touched(arena, *slot + 1)) {
     abi::SlotControl control{};
     std::memcpy(&control, arena.slots + *slot * arena.slot_stride_bytes, sizeof(control));
-    if (control.owner == 0) continue;
+    uint64_t cursor = 0;
+    std::memcpy(&cursor, cursor_place(*slot), sizeof(cursor));
+    if (control.owner == 0 || lobes_->has(*slot, cursor)) continue;
     set_cursor(*slot, lobes_->lobe_of(*slot) + abi::kLobeBytes - abi::kRecordBytes);
   }
 }
@@ -218,6 +228,8 @@ std::vector<IdRange> RecordedProcess::taken_ids() const {
   taken.reserve(installed_.size());
   for (const Installed& one : installed_)
     taken.push_back({one.described.recipe.first_id, one.described.id_count});
+  for (const recorder::SnapModule& one : before_)
+    taken.push_back({one.recipe.first_id, one.id_count});
   return taken;
 }
 
@@ -229,6 +241,7 @@ Expected<void> RecordedProcess::record_module(const Planned& planned) {
                             "functions with this unwinder or C library [unwinding]",
                             file_of(module.path)));
   }
+  if (CLEW_TRY(adopt(planned))) return {};
   auto shared =
       CLEW_TRY(files_.analyse(module, *planned.file,
                               {.cursor = attachment_->geometry().window_address + kCursorOffset,
@@ -236,17 +249,18 @@ Expected<void> RecordedProcess::record_module(const Planned& planned) {
                                .taken = taken_ids()}));
   const recorder::InstallableCounts& counts = shared->module().counts();
   if (counts.functions == 0) return {};
-  const copy::ModuleCopy& copy = shared->copy();
   const inline_::CopyRoom room = CLEW_TRY(take_room(module, shared->module()));
-  CLEW_TRY(install(module, *shared, room));
   recorder::SnapModule described = {.load_bias = module.load_bias,
-                                    .copy_address = copy.address,
-                                    .code_size = copy.code_size,
+                                    .copy_address = room.address,
+                                    .code_size = shared->copy().code_size,
                                     .recipe = shared->recipe(),
                                     .id_count = counts.ids,
                                     .digest = shared->digest(),
                                     .build_id = module.build_id,
                                     .path = module.path};
+  auto windows = CLEW_TRY(write(module, *shared, room, CopiesAre::New));
+  write_manifest(&described);
+  CLEW_TRY(attachment_->lead_to_copies(std::move(windows), inline_::Attachment::Leads::ToCopies));
   log_step(attachment_->pid(), "{}: {} of {} functions record ({} heads, {} bits)", module.path,
            counts.functions, counts.functions + counts.refused, counts.heads, counts.bits);
   installed_.push_back({std::move(shared), std::move(described), room, planned});
@@ -262,23 +276,30 @@ Expected<bool> RecordedProcess::record_again(const Planned& planned) {
            one.described.load_bias == module.load_bias && !one.module->is_broken();
   });
   if (again == installed_.end()) return false;
-  CLEW_TRY(install(module, *again->module, again->room));
+  auto windows = CLEW_TRY(write(module, *again->module, again->room, CopiesAre::New));
+  CLEW_TRY(attachment_->lead_to_copies(std::move(windows), inline_::Attachment::Leads::ToCopies));
   again->is_gone = false;
   return true;
 }
 
 // Room for the entries is not known before they are written, and they are written for a place.
-Expected<inline_::CopyRoom> RecordedProcess::take_room(const target::ProcessModule& module,
-                                                       const recorder::Installable& installable) {
-  const uint64_t size =
-      places_behind(installable).entries + recorder::entry_bytes_max(installable.entries());
-  const uint64_t low = module.executable_ranges.front().start;
-  const uint64_t high = module.executable_ranges.back().end;
-  return attachment_->take_copy_room(low, high, size, installable.copy().address % 64);
+uint64_t room_bytes(const recorder::Installable& installable) {
+  return places_behind(installable).entries + recorder::entry_bytes_max(installable.entries());
 }
 
-Expected<void> RecordedProcess::install(const target::ProcessModule& module, SharedModule& shared,
-                                        const inline_::CopyRoom& room) {
+Expected<inline_::CopyRoom> RecordedProcess::take_room(const target::ProcessModule& module,
+                                                       const recorder::Installable& installable) {
+  const uint64_t low = module.executable_ranges.front().start;
+  const uint64_t high = module.executable_ranges.back().end;
+  return attachment_->take_copy_room(low, high, room_bytes(installable),
+                                     installable.copy().address % 64);
+}
+
+// The windows that lead there.
+Expected<std::vector<code::LedWindow>> RecordedProcess::write(const target::ProcessModule& module,
+                                                              SharedModule& shared,
+                                                              const inline_::CopyRoom& room,
+                                                              CopiesAre copies) {
   const recorder::Installable& installable = shared.module();
   const Places behind = places_behind(installable);
   CLEW_TRY(shared.move_to(module.load_bias, room.address));
@@ -291,9 +312,12 @@ Expected<void> RecordedProcess::install(const target::ProcessModule& module, Sha
   bytes.insert(bytes.end(), unwind.begin(), unwind.end());
   bytes.resize(behind.entries);
   bytes.insert(bytes.end(), entries.bytes.begin(), entries.bytes.end());
-  CLEW_TRY(attachment_->write_copies(room, bytes));
-  return attachment_->lead_to_copies(std::move(entries.windows),
-                                     inline_::Attachment::Leads::ToCopies);
+  if (copies == CopiesAre::New) {
+    CLEW_TRY(attachment_->write_copies(room, bytes));
+  } else {
+    CLEW_TRY(check_same(room.address, bytes));
+  }
+  return std::move(entries.windows);
 }
 
 Expected<void> RecordedProcess::answer(const target::ProcessModule& module,

@@ -136,12 +136,20 @@ class RecordedProcess {
   // Nothing when the module stays as it is.
   Expected<std::optional<Planned>> plan(const target::ProcessModule& module);
   Expected<void> attach(const Begun& begun);
+  Expected<void> share_lobes();
+  Expected<void> adopt_lobes();
   Expected<void> record_module(const Planned& planned);
   Expected<bool> record_again(const Planned& planned);
+  Expected<bool> adopt(const Planned& planned);
+  enum class CopiesAre : uint8_t { New, There };
+  Expected<std::vector<code::LedWindow>> write(const target::ProcessModule& module,
+                                               SharedModule& shared, const inline_::CopyRoom& room,
+                                               CopiesAre copies);
+  Expected<void> check_same(uint64_t address, std::span<const uint8_t> bytes) const;
+  // Of what is installed, and of what is going to be.
+  void write_manifest(const recorder::SnapModule* next);
   Expected<inline_::CopyRoom> take_room(const target::ProcessModule& module,
                                         const recorder::Installable& installable);
-  Expected<void> install(const target::ProcessModule& module, SharedModule& shared,
-                         const inline_::CopyRoom& room);
   // Before the copies are led to.
   Expected<void> answer(const target::ProcessModule& module,
                         const recorder::Installable& installable);
@@ -179,6 +187,7 @@ class RecordedProcess {
   std::unordered_multimap<uint32_t, uint32_t> slots_;  // By thread, as they were at the last look.
   std::optional<bool> unwinds_;                        // See keeps_answers().
   std::vector<Installed> installed_;
+  std::vector<recorder::SnapModule> before_;  // Of a recorder before, which are not installed yet.
   bool is_held_ = false;
   bool opens_libraries_ = false;
   bool follows_loader_ = false;
