@@ -5,16 +5,15 @@
 #include <array>
 #include <span>
 
+#include "base/page.h"
 #include "code/both_ways.h"
 #include "code/exits.h"
 #include "code/kept_instruction.h"
+#include "code/opcodes.h"
 #include "code/stack_check.h"
 
 namespace clew::code {
 namespace {
-
-constexpr uint64_t kPage = 4096;
-constexpr std::array<uint8_t, 4> kEndbr64 = {0xf3, 0x0f, 0x1e, 0xfa};
 
 // Behind endbr64, which must stay where it is.
 uint64_t entry_site(const ModuleCode& code, uint64_t function) {

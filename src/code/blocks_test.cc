@@ -286,14 +286,14 @@ TEST(Blocks, OfRandomBytesKeepEveryInvariant) {
   EXPECT_GT(blocks, 20'000U);
 }
 
-struct FileGoal {
+struct BlocksGoal {
   const char* path;
   size_t functions_min;
   size_t not_whole_max;     // Functions of which not all ways are known.
   size_t odd_branches_max;  // Over a lock prefix.
 };
 
-class InstalledFileBlocks : public testing::TestWithParam<FileGoal> {};
+class InstalledFileBlocks : public testing::TestWithParam<BlocksGoal> {};
 
 TEST_P(InstalledFileBlocks, AgreeWithALinearDisassembly) {
   const auto image = target::ModuleImage::read(GetParam().path);
@@ -321,7 +321,7 @@ TEST_P(InstalledFileBlocks, AgreeWithALinearDisassembly) {
   EXPECT_LE(odd_branches, GetParam().odd_branches_max);
 }
 
-constexpr FileGoal kFiles[] = {
+constexpr BlocksGoal kFiles[] = {
     {"/lib/x86_64-linux-gnu/libc.so.6", 3000, 8, 8},
     {"/lib64/ld-linux-x86-64.so.2", 200, 10, 8},
     {"/lib/x86_64-linux-gnu/libm.so.6", 800, 0, 0},

@@ -30,19 +30,19 @@ TEST(BothWays, AreOneInstructionFromTheFirstByteAndOneFromBehindTheFirstInstruct
   }
 }
 
-struct Asked {
+struct AskedBothWays {
   ProbeReads reads = reads_of(Register::Rdi);
   RequestKind kind = RequestKind::Entry;
   LateUprobeDanger danger = LateUprobeDanger::Refused;
   bool may_serve_both = true;
 };
 
-Planned planned(const uint8_t* begin, const uint8_t* end, const Asked& asked) {
+Planned planned(const uint8_t* begin, const uint8_t* end, const AskedBothWays& asked) {
   return planned(begin, end,
                  {.kind = asked.kind, .reads = asked.reads, .may_serve_both = asked.may_serve_both},
                  asked.danger);
 }
-#define CLEW_PLANNED(name, ...) planned(name, name##_end, Asked{__VA_ARGS__})
+#define CLEW_BOTH_WAYS(name, ...) planned(name, name##_end, AskedBothWays{__VA_ARGS__})
 
 CLEW_TEXT_CASE(both_two_case, "mov (%rdi), %edi\n mov %rdi, %rax\n lea 1(%rax,%rax), %rax\n ret");
 CLEW_TEXT_CASE(both_three_case, "mov (%rdi), %rdi\n mov %rdi, %rax\n inc %rax\n nop\n ret");
@@ -53,9 +53,9 @@ CLEW_TEXT_CASE(
     "mov 8(%rdi), %rdi\n .byte 0xe9, 3, 0, 0, 0\n nop\n nop\n nop\n mov %rdi, %rax\n ret");
 
 TEST(BothWays, StandOverAFirstInstructionOfTwoToFourBytesThatAProbeMustNotMiss) {
-  for (const auto& taken :
-       {CLEW_PLANNED(both_two_case), CLEW_PLANNED(both_three_case), CLEW_PLANNED(both_four_case),
-        CLEW_PLANNED(both_padded_case), CLEW_PLANNED(both_tail_case)}) {
+  for (const auto& taken : {CLEW_BOTH_WAYS(both_two_case), CLEW_BOTH_WAYS(both_three_case),
+                            CLEW_BOTH_WAYS(both_four_case), CLEW_BOTH_WAYS(both_padded_case),
+                            CLEW_BOTH_WAYS(both_tail_case)}) {
     ASSERT_EQ(refusals(taken.plan), "");
     EXPECT_TRUE(taken.serves_both());
     EXPECT_EQ(taken.fate, LaterUprobe::HidesValues);
@@ -64,22 +64,22 @@ TEST(BothWays, StandOverAFirstInstructionOfTwoToFourBytesThatAProbeMustNotMiss) 
 }
 
 TEST(BothWays, AreOnlyWhereNothingElseIsAsGood) {
-  const auto behind = CLEW_PLANNED(both_three_case, .reads = reads_of(Register::Rsi));
+  const auto behind = CLEW_BOTH_WAYS(both_three_case, .reads = reads_of(Register::Rsi));
   EXPECT_FALSE(behind.serves_both());
   EXPECT_EQ(behind.fate, LaterUprobe::Safe);
-  const auto allowed = CLEW_PLANNED(both_three_case, .danger = LateUprobeDanger::Allowed);
+  const auto allowed = CLEW_BOTH_WAYS(both_three_case, .danger = LateUprobeDanger::Allowed);
   EXPECT_FALSE(allowed.serves_both());
   EXPECT_EQ(allowed.fate, LaterUprobe::Dangerous);
-  const auto not_asked = CLEW_PLANNED(both_three_case, .may_serve_both = false);
+  const auto not_asked = CLEW_BOTH_WAYS(both_three_case, .may_serve_both = false);
   EXPECT_EQ(refusals(not_asked.plan), "later-uprobe");
 }
 
 // An instruction at an offset is for who wants its flags.
 TEST(BothWays, AreNotForOffsets) {
-  const auto offset = CLEW_PLANNED(both_three_case, .kind = RequestKind::Offset);
+  const auto offset = CLEW_BOTH_WAYS(both_three_case, .kind = RequestKind::Offset);
   EXPECT_EQ(refusals(offset.plan), "later-uprobe");
   // Nor when another session's are there.
-  const auto entry = CLEW_PLANNED(both_three_case);
+  const auto entry = CLEW_BOTH_WAYS(both_three_case);
   ASSERT_TRUE(entry.serves_both());
   const Request request = {RequestKind::Offset, at(both_three_case)};
   const Plan second =
@@ -103,17 +103,17 @@ CLEW_TEXT_CASE(both_call_case, "mov (%rdi), %rdi\n .byte 0xe8, 0, 0, 0, 0\n nop\
 
 TEST(BothWays, AreNowhereElse) {
   // Longer than four bytes; flags that somebody reads.
-  EXPECT_EQ(refusals(CLEW_PLANNED(both_long_case).plan), "later-uprobe");
-  EXPECT_EQ(refusals(CLEW_PLANNED(both_flags_case).plan), "later-uprobe");
+  EXPECT_EQ(refusals(CLEW_BOTH_WAYS(both_long_case).plan), "later-uprobe");
+  EXPECT_EQ(refusals(CLEW_BOTH_WAYS(both_flags_case).plan), "later-uprobe");
   // Something else leads behind the first instruction, or into the jump.
-  EXPECT_EQ(refusals(CLEW_PLANNED(both_loop_case).plan), "later-uprobe");
-  EXPECT_EQ(refusals(CLEW_PLANNED(both_late_loop_case).plan), "later-uprobe");
+  EXPECT_EQ(refusals(CLEW_BOTH_WAYS(both_loop_case).plan), "later-uprobe");
+  EXPECT_EQ(refusals(CLEW_BOTH_WAYS(both_late_loop_case).plan), "later-uprobe");
   // What is not done twice, and not done by a probe that pushes.
-  const auto stack = CLEW_PLANNED(both_stack_case, .reads = kReadsEverything);
+  const auto stack = CLEW_BOTH_WAYS(both_stack_case, .reads = kReadsEverything);
   EXPECT_EQ(refusals(stack.plan), "later-uprobe");
-  EXPECT_EQ(refusals(CLEW_PLANNED(both_red_zone_case).plan), "later-uprobe");
+  EXPECT_EQ(refusals(CLEW_BOTH_WAYS(both_red_zone_case).plan), "later-uprobe");
   // A call would come back into the jump.
-  EXPECT_EQ(refusals(CLEW_PLANNED(both_call_case).plan), "later-uprobe");
+  EXPECT_EQ(refusals(CLEW_BOTH_WAYS(both_call_case).plan), "later-uprobe");
 }
 
 // The count stands behind the first instruction, and misses nobody.

@@ -16,12 +16,6 @@ namespace {
 
 using abi::RegisterSet;
 
-constexpr RegisterSet operator|(RegisterSet a, RegisterSet b) {
-  return RegisterSet(static_cast<uint16_t>(a.bits() | b.bits()));
-}
-
-// rbx, rsp, rbp, r12 to r15: what every function preserves.
-constexpr RegisterSet kOfCaller = RegisterSet(0xf038);
 constexpr RegisterSet kAllButR11 = RegisterSet(0xf7ff);
 
 // A call or tail jump of one given function to another one.

@@ -8,15 +8,15 @@
 
 #include <sys/ucontext.h>
 
+#include "base/page.h"
 #include "code/decode.h"
+#include "code/opcodes.h"
 
 namespace clew::code {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr uint64_t kOriginal = 2 * kPage;  // Where windows run in place, in the sandbox.
 constexpr uint64_t kCopy = 8 * kPage;      // Where their copies run.
-constexpr uint8_t kInt3 = 0xcc;
 
 // Results depend on time, chance or where the thread runs.
 constexpr ZydisMnemonic kChanging[] = {
@@ -55,10 +55,6 @@ bool writes_thread_memory_or_segment(const ZydisDecodedOperand& operand) {
          ZydisRegisterGetClass(operand.reg.value) == ZYDIS_REGCLASS_SEGMENT;
 }
 
-uint64_t address_of(const uint8_t* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
-
 void set_register(Registers& registers, ZydisRegister reg, int64_t value) {
   const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
   const ZyanI8 id = ZydisRegisterGetId(whole);
@@ -75,7 +71,7 @@ Differ::Differ(uint64_t seed) : sandbox_(Sandbox::get()), random_(seed) {
 
 void Differ::transplant(const Window& window) {
   window_ = window;
-  window_.address = address_of(sandbox_.code()) + kOriginal + 64;
+  window_.address = sandbox_.code_address() + kOriginal + 64;
   window_.window_class = WindowClass::OwnBytes;
   for (Displaced& displaced : window_.instructions)
     retarget(displaced);
@@ -90,7 +86,7 @@ Comparison Differ::compare() {
   std::array<uint8_t, kSandboxDataSize> expected_data;
   std::memcpy(expected_data.data(), sandbox_.data(), kSandboxDataSize);
   lay_out(before);
-  const uint64_t destination = address_of(sandbox_.code()) + kCopy + (random_() & 255);
+  const uint64_t destination = sandbox_.code_address() + kCopy + (random_() & 255);
   const auto copy = relocate(window_, {}, {.destination = destination}, {});
   if (!copy) return {copy.error().message};
   if (copy->bytes.size() > kPage) return {"too long"};
@@ -127,7 +123,7 @@ void Differ::retarget(Displaced& displaced) {
   uint8_t* bytes = window_.original.data() + displaced.offset;
   const uint64_t next = window_.address + displaced.offset + displaced.length;
   if (displaced.field_offset != 0) {
-    displaced.target = address_of(sandbox_.data()) + 2048 + (random_() & 0x3c0);
+    displaced.target = sandbox_.data_address() + 2048 + (random_() & 0x3c0);
     const auto field = static_cast<uint32_t>(displaced.target - next);
     std::memcpy(bytes + displaced.field_offset, &field, 4);
     return;
@@ -182,8 +178,7 @@ void Differ::fill_vectors(Registers& registers) {
 
 // Aligned for what demands it: the widest vector has 64 bytes.
 int64_t Differ::data_middle() {
-  return static_cast<int64_t>(address_of(sandbox_.data()) + kSandboxDataSize / 2 +
-                              (random_() & 0xc0));
+  return static_cast<int64_t>(sandbox_.data_address() + kSandboxDataSize / 2 + (random_() & 0xc0));
 }
 
 int64_t Differ::random_general() {
@@ -195,7 +190,7 @@ int64_t Differ::random_general() {
     case 3:
       return static_cast<int64_t>(random_());
     case 4:  // For jumps and calls through a register.
-      return static_cast<int64_t>(address_of(sandbox_.code()) + (random_() & 1023));
+      return static_cast<int64_t>(sandbox_.code_address() + (random_() & 1023));
     default:
       return data_middle();
   }
@@ -231,7 +226,7 @@ void Differ::aim_operands(const Displaced& displaced, Registers& registers) {
 void Differ::fill_random(std::array<uint8_t, kSandboxDataSize>& bytes) {
   const bool pointers = (random_() & 1) != 0;
   for (size_t i = 0; i < bytes.size(); i += 8) {
-    const uint64_t word = pointers ? address_of(sandbox_.code()) + (random_() & 1023) : random_();
+    const uint64_t word = pointers ? sandbox_.code_address() + (random_() & 1023) : random_();
     std::memcpy(bytes.data() + i, &word, 8);
   }
 }

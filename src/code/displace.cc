@@ -7,13 +7,13 @@
 #include <optional>
 
 #include "code/decode.h"
+#include "code/opcodes.h"
 
 namespace clew::code {
 
 namespace {
 
-constexpr std::array<uint8_t, 4> kEndbr64 = {0xf3, 0x0f, 0x1e, 0xfa};
-constexpr unsigned kRsp = 4;
+constexpr unsigned kRspField = 4;
 
 // mov $15, %eax ; syscall
 constexpr std::array<uint8_t, 7> kSignalReturn = {0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
@@ -40,8 +40,8 @@ bool uses_stack_pointer(std::span<const uint8_t> bytes) {
   const unsigned at = opcode_offset(bytes);
   const bool extended = at != 0 && (bytes[at - 1] & 0xf1) == 0x41;
   const uint8_t mod_rm = bytes[at + 1];
-  if ((mod_rm & 7) != kRsp || extended) return false;
-  return mod_rm >= 0xc0 || (bytes[at + 2] & 7) == kRsp;
+  if ((mod_rm & 7) != kRspField || extended) return false;
+  return mod_rm >= 0xc0 || (bytes[at + 2] & 7) == kRspField;
 }
 
 std::optional<RefusalReason> refuse(const Instruction& instruction,

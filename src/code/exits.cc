@@ -17,7 +17,7 @@ namespace clew::code {
 
 namespace {
 
-using Refused = tl::unexpected<ExitRefusal>;
+using RefusedExit = tl::unexpected<ExitRefusal>;
 
 // The bytes of a fixed sequence of instructions.
 using Sequence = std::span<const uint8_t>;
@@ -90,12 +90,12 @@ class ExitFinder {
 
   tl::expected<std::vector<Exit>, ExitRefusal> run() {
     for (const AddressRange& part : parts_) {
-      if (const auto problem = walk(part)) return Refused(*problem);
+      if (const auto problem = walk(part)) return RefusedExit(*problem);
     }
     sort_by_address(exits_);
     for (const AddressRange& part : parts_) {
       for (const uint64_t entry : code_.side_entries(part)) {
-        if (leads_out(entry)) return Refused({entry, RefusalReason::SharedTail});
+        if (leads_out(entry)) return RefusedExit({entry, RefusalReason::SharedTail});
       }
     }
     return std::move(exits_);

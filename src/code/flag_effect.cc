@@ -18,7 +18,7 @@ constexpr uint8_t kTwoByteMap = 0x0f;
 constexpr uint8_t kThreeByteMap = 0x38;
 constexpr uint8_t kCarryAdd = 0xf6;  // adcx, adox
 
-bool is_prefix(uint8_t byte) {
+bool is_any_prefix(uint8_t byte) {
   static constexpr uint8_t kPrefixes[] = {0x66, 0x67, 0xf0, 0xf2, 0xf3, 0x26,
                                           0x2e, 0x36, 0x3e, 0x64, 0x65};
   return std::find(std::begin(kPrefixes), std::end(kPrefixes), byte) != std::end(kPrefixes) ||
@@ -71,7 +71,7 @@ bool may_write_none(const ZydisDecodedInstruction& instruction) {
 
 FlagUse flag_use(std::span<const uint8_t> bytes) {
   size_t at = 0;
-  while (at + 1 < bytes.size() && is_prefix(bytes[at]))
+  while (at + 1 < bytes.size() && is_any_prefix(bytes[at]))
     ++at;
   const auto byte = [&](size_t index) { return index < bytes.size() ? bytes[index] : uint8_t{0}; };
   if (byte(at) == kTwoByteMap) return use_of_two_byte(byte(at + 1), byte(at + 2));

@@ -6,12 +6,11 @@
 #include <span>
 
 #include "code/decode.h"
+#include "code/opcodes.h"
 
 namespace clew::code {
 
 namespace {
-
-constexpr auto kEndbr64 = std::to_array<uint8_t>({0xf3, 0x0f, 0x1e, 0xfa});
 
 // The word that `jmp [rip + x]` or `call [rip + x]` reads.
 std::optional<uint64_t> word_of(const ModuleCode& code, const Instruction& branch) {

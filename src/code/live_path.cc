@@ -7,23 +7,19 @@
 #include <cstring>
 #include <optional>
 
+#include "base/page.h"
 #include "code/decode.h"
 #include "code/differ.h"
 #include "code/full_decode.h"
+#include "code/opcodes.h"
 
 namespace clew::code {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr size_t kBytesMax = 3000;
 constexpr unsigned kBlocksMax = 12;
-constexpr uint8_t kInt3 = 0xcc;
 constexpr auto kStackPointer = static_cast<unsigned>(abi::Register::Rsp);
 constexpr int64_t kUserAddresses = 0x7fff'ffff'ffff;
-
-uint64_t address_of(const uint8_t* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
 
 // System V ABI for x86-64, figure 3.4.
 constexpr Live kAtReturn = {abi::RegisterSet(0xf03d), 0};  // rax rdx rbx rsp rbp r12..r15
@@ -111,7 +107,7 @@ bool LivePath::put_instruction(const Instruction& instruction) {
   instructions_.emplace_back(at, instruction);
   bytes_.insert(bytes_.end(), text.begin(), text.end());
   if (!decoded->rip_relative) return true;
-  const uint64_t target = address_of(sandbox_.data()) + kPage / 2 + (random_() & 0x3c0);
+  const uint64_t target = sandbox_.data_address() + kPage / 2 + (random_() & 0x3c0);
   const auto field = static_cast<uint32_t>(target - (base() + bytes_.size()));
   std::memcpy(&bytes_[at + decoded->displacement_offset], &field, sizeof field);
   return true;
@@ -234,12 +230,11 @@ Live LivePath::live_at_stop(const Outcome& outcome) const {
 }
 
 uint64_t LivePath::base() const {
-  return address_of(sandbox_.code()) + 2 * kPage;
+  return sandbox_.code_address() + 2 * kPage;
 }
 
 int64_t LivePath::data_middle() {
-  return static_cast<int64_t>(address_of(sandbox_.data()) + kSandboxDataSize / 2 +
-                              (random_() & 0xc0));
+  return static_cast<int64_t>(sandbox_.data_address() + kSandboxDataSize / 2 + (random_() & 0xc0));
 }
 
 int64_t LivePath::random_value() {

@@ -13,6 +13,10 @@
 
 namespace clew::code {
 
+constexpr Live operator|(const Live& a, const Live& b) {
+  return {a.registers | b.registers, a.flags | b.flags};
+}
+
 namespace {
 
 using abi::Register;
@@ -28,26 +32,17 @@ constexpr RegisterSet set_of(std::initializer_list<Register> registers) {
   return set;
 }
 
-constexpr RegisterSet kOfCaller =
-    set_of({Register::Rbx, Register::Rbp, Register::R12, Register::R13, Register::R14,
-            Register::R15, Register::Rsp});
 constexpr RegisterSet kResults = set_of({Register::Rax, Register::Rdx});
 // Which LLVM's own conventions have results in, too (RetCC_X86Common).
 constexpr RegisterSet kMoreResults = set_of({Register::Rcx, Register::R8});
-constexpr RegisterSet kR11 = set_of({Register::R11});
+constexpr RegisterSet kOnlyR11 = set_of({Register::R11});
 
-constexpr RegisterSet operator|(RegisterSet a, RegisterSet b) {
-  return RegisterSet(static_cast<uint16_t>(a.bits() | b.bits()));
-}
 constexpr RegisterSet without(RegisterSet a, RegisterSet b) {
   return RegisterSet(static_cast<uint16_t>(a.bits() & ~b.bits()));
 }
-constexpr Live operator|(const Live& a, const Live& b) {
-  return {a.registers | b.registers, a.flags | b.flags};
-}
 
 // No compiler keeps a value in r11 for whoever handles the signal.
-constexpr Live kAtTrap = {without(kAllRegisters, kR11), kStatusFlags};
+constexpr Live kAtTrap = {without(kAllRegisters, kOnlyR11), kStatusFlags};
 
 Live before(const Effect& effect, const Live& behind) {
   return {effect.read.registers | without(behind.registers, effect.written.registers),
@@ -232,7 +227,7 @@ class LivenessFinder {
 
   Live at_call(const Instruction& call) {
     if (flags_ == nullptr) return kAllLive;
-    if (leads_to_import(code_, call)) return {without(kAllRegisters, kR11), 0};
+    if (leads_to_import(code_, call)) return {without(kAllRegisters, kOnlyR11), 0};
     const uint64_t callee = branch_target(code_, call);
     return {kOfCaller | reads_of(callee), takes_flags(callee) ? kStatusFlags : 0};
   }
@@ -269,7 +264,7 @@ class LivenessFinder {
     const bool jumps =
         last.flow == Flow::IndirectJump || (is_direct && branch_target(code_, last) == edge.target);
     if (flags_ == nullptr || !jumps) return kAllLive;
-    const RegisterSet taken = leads_to_import(code_, last) ? without(kAllRegisters, kR11)
+    const RegisterSet taken = leads_to_import(code_, last) ? without(kAllRegisters, kOnlyR11)
                                                            : reads_of(branch_target(code_, last));
     return at_return({.address = last.address, .tail_call = true}) | Live{taken, 0};
   }

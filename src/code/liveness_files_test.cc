@@ -23,7 +23,7 @@ constexpr unsigned kRunsOfPath = 2;
 constexpr unsigned kScratch = 0x0fc7;  // rax rcx rdx rsi rdi r8..r11
 
 // Of the child that runs them, in memory that both share.
-struct Report {
+struct ReportOfFile {
   size_t functions = 0;
   size_t blocks = 0;
   size_t with_scratch = 0;     // Blocks at whose start some register is dead that the ABI lets a
@@ -36,7 +36,7 @@ struct Report {
 
 class FileRunner {
  public:
-  FileRunner(const ModuleCode& code, const NoReturn& noreturn, Report& report)
+  FileRunner(const ModuleCode& code, const NoReturn& noreturn, ReportOfFile& report)
       : code_(code), noreturn_(noreturn), flags_(code), report_(report) {}
 
   void run() {
@@ -86,7 +86,7 @@ class FileRunner {
   const ModuleCode& code_;
   const NoReturn& noreturn_;
   FlagValues flags_;
-  Report& report_;
+  ReportOfFile& report_;
   std::mt19937_64 random_{3};
 };
 
@@ -101,8 +101,8 @@ TEST_P(InstalledFileLiveness, WhatIsDeadMakesNoDifference) {
   const auto slots = noreturn_slots(*image);
   ASSERT_TRUE(slots);
   const NoReturn noreturn(code, *slots);
-  auto* report = static_cast<Report*>(
-      mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* report = static_cast<ReportOfFile*>(mmap(
+      nullptr, sizeof(ReportOfFile), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(report, MAP_FAILED);
   const pid_t child = fork();
   if (child == 0) {
@@ -118,7 +118,7 @@ TEST_P(InstalledFileLiveness, WhatIsDeadMakesNoDifference) {
   // Nor is it enough that all is live.
   EXPECT_GE(report->with_scratch * 2, report->blocks);
   EXPECT_GE(report->with_dead_flags * 20, report->blocks * 19);
-  munmap(report, sizeof(Report));
+  munmap(report, sizeof(ReportOfFile));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -8,13 +8,12 @@
 #include "base/assert.h"
 #include "code/decode.h"
 #include "code/jump_tables.h"
+#include "code/opcodes.h"
 #include "code/parts.h"
 
 namespace clew::code {
 
 namespace {
-
-constexpr std::array<uint8_t, 4> kEndbr64 = {0xf3, 0x0f, 0x1e, 0xfa};
 
 bool test_bit(const std::vector<uint64_t>& bits, uint64_t index) {
   return ((bits[index / 64] >> (index % 64)) & 1) != 0;

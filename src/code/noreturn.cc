@@ -8,6 +8,7 @@
 
 #include "code/blocks.h"
 #include "code/decode.h"
+#include "code/opcodes.h"
 
 namespace clew::code {
 
@@ -78,8 +79,6 @@ constexpr auto kNames = std::to_array<std::string_view>({
 // So many bytes of functions are walked over: some thirty times those of the largest libraries.
 // Functions that are left are taken to return. Ranges may overlap in a hostile file.
 constexpr uint64_t kWalkedBytesMax = uint64_t{4} << 30;
-
-constexpr auto kEndbr64 = std::to_array<uint8_t>({0xf3, 0x0f, 0x1e, 0xfa});
 
 }  // namespace
 

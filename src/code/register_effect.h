@@ -20,6 +20,12 @@ struct RegisterEffect {
 };
 
 inline constexpr abi::RegisterSet kAllRegisters = abi::RegisterSet(0xffff);
+// rbx, rsp, rbp, r12 to r15: what every function preserves.
+inline constexpr abi::RegisterSet kOfCaller = abi::RegisterSet(0xf038);
+
+constexpr abi::RegisterSet operator|(abi::RegisterSet a, abi::RegisterSet b) {
+  return abi::RegisterSet(static_cast<uint16_t>(a.bits() | b.bits()));
+}
 
 // Of one whole instruction. Reads and changes all, and writes none, when it is not understood.
 RegisterEffect register_effect(std::span<const uint8_t> bytes);

@@ -12,13 +12,12 @@
 #include "code/both_ways.h"
 #include "code/decode.h"
 #include "code/kept_instruction.h"
+#include "code/opcodes.h"
 
 namespace clew::code {
 
 namespace {
 
-constexpr uint8_t kJumpRel8 = 0xeb;
-constexpr uint8_t kJumpRel32 = 0xe9;
 constexpr uint8_t kPushImmediate = 0x68;
 constexpr uint8_t kCarry = 2;          // The condition of jc.
 constexpr uint8_t kCallToJump = 0x30;  // ModRM.reg of the group FF: 2 = call, 4 = jmp.

@@ -218,7 +218,7 @@ struct Example {
 };
 
 // What the child found, in memory that it shares.
-struct Report {
+struct ReportOfForms {
   size_t at = 0;  // The example under work, for the message when the child dies.
   size_t runs = 0;
   size_t differences = 0;
@@ -227,7 +227,7 @@ struct Report {
   std::array<bool, 1 << 20> known{};      // Likewise: the processor has this instruction.
 };
 
-void run_all(const std::vector<Example>& examples, Report& report) {
+void run_all(const std::vector<Example>& examples, ReportOfForms& report) {
   alarm(kRunSecondsMax);
   Differ differ(11);
   for (const Example& example : examples) {
@@ -251,19 +251,19 @@ void run_all(const std::vector<Example>& examples, Report& report) {
 class SharedReport {
  public:
   SharedReport() {
-    void* start =
-        mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* start = mmap(nullptr, sizeof(ReportOfForms), PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     EXPECT_NE(start, MAP_FAILED);
-    report_ = static_cast<Report*>(start);
+    report_ = static_cast<ReportOfForms*>(start);
   }
   SharedReport(const SharedReport&) = delete;
   SharedReport& operator=(const SharedReport&) = delete;
-  ~SharedReport() { munmap(report_, sizeof(Report)); }
-  Report* operator->() { return report_; }
-  Report& operator*() { return *report_; }
+  ~SharedReport() { munmap(report_, sizeof(ReportOfForms)); }
+  ReportOfForms* operator->() { return report_; }
+  ReportOfForms& operator*() { return *report_; }
 
  private:
-  Report* report_;
+  ReportOfForms* report_;
 };
 
 void expect_alike(const std::vector<Example>& examples, SharedReport& report) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include "base/page.h"
 #include "code/decode.h"
 #include "code/near_text.h"
 #include "code/relocate.h"
@@ -16,8 +17,6 @@
 
 namespace clew::code {
 namespace {
-
-constexpr uint64_t kPage = 4096;
 
 // A probe for tests: sets a word in low memory to 1, touching nothing else.
 Expected<void> set_word(uint32_t address, std::vector<uint8_t>& code) {

@@ -12,10 +12,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/page.h"
+
 namespace clew::code {
 namespace {
-
-constexpr uint64_t kPage = 4096;
 
 // A run, as the handlers see it.
 struct Run {

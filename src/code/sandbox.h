@@ -49,6 +49,8 @@ class Sandbox {
 
   [[nodiscard]] uint8_t* code() const { return code_; }
   [[nodiscard]] uint8_t* data() const { return data_; }
+  [[nodiscard]] uint64_t code_address() const { return reinterpret_cast<uint64_t>(code_); }
+  [[nodiscard]] uint64_t data_address() const { return reinterpret_cast<uint64_t>(data_); }
   // The state of vector and x87 registers to begin with, and its parts that are registers and may
   // hold any bytes.
   [[nodiscard]] const std::vector<uint8_t>& extended() const { return extended_; }

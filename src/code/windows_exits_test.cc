@@ -76,7 +76,7 @@ TEST(Windows, ExitsAreAllTakenOrAllRefused) {
 }
 
 // As in the function before, but two bytes run on to the return.
-CLEW_TEXT_CASE(tail_case, R"(
+CLEW_TEXT_CASE(tail_branch_case, R"(
   test %rdi, %rdi
   tail_branch: je tail_begin
   mov %rdi, %rax
@@ -94,8 +94,9 @@ CLEW_LABEL(tail_ret);
 CLEW_LABEL(tail_jump);
 
 TEST(Windows, WhatStandsBeforeAReturnWithoutRoomIsCopiedToTheWaysThere) {
-  const TextCase text = TextCase(tail_case, tail_case_end).function(tail_case, tail_case_end);
-  const Plan plan = plan_of(text, {exits(tail_case)});
+  const TextCase text = TextCase(tail_branch_case, tail_branch_case_end)
+                            .function(tail_branch_case, tail_branch_case_end);
+  const Plan plan = plan_of(text, {exits(tail_branch_case)});
   ASSERT_EQ(refusals(plan), "");
   EXPECT_THAT(sides_of(plan), testing::ElementsAre(testing::Pair(at(tail_branch), "taken"),
                                                    testing::Pair(at(tail_jump), "taken")));
@@ -109,12 +110,14 @@ TEST(Windows, WhatStandsBeforeAReturnWithoutRoomIsCopiedToTheWaysThere) {
 // Calls that run the copy would pass by.
 TEST(Windows, AProbeInWhatAnotherSessionCopiedIsRefused) {
   // Dead bytes nearby, which the first session does not see.
-  const ModuleCode narrow =
-      analyse(TextCase(tail_case, tail_case_end).function(tail_case, tail_case_end).text);
-  const ModuleCode wide =
-      analyse(TextCase(tail_case, tail_case_end + 16).function(tail_case, tail_case_end).text);
-  const std::vector<Request> first = {exits(tail_case)};
-  const std::vector<Request> second = {offset(tail_begin), exits(tail_case)};
+  const ModuleCode narrow = analyse(TextCase(tail_branch_case, tail_branch_case_end)
+                                        .function(tail_branch_case, tail_branch_case_end)
+                                        .text);
+  const ModuleCode wide = analyse(TextCase(tail_branch_case, tail_branch_case_end + 16)
+                                      .function(tail_branch_case, tail_branch_case_end)
+                                      .text);
+  const std::vector<Request> first = {exits(tail_branch_case)};
+  const std::vector<Request> second = {offset(tail_begin), exits(tail_branch_case)};
   EXPECT_EQ(refusals(plan_windows(wide, second)), "");
   const Plan installed = plan_windows(narrow, first);
   const Plan plan = plan_windows(wide, second, installed.windows);
@@ -125,14 +128,16 @@ TEST(Windows, AProbeInWhatAnotherSessionCopiedIsRefused) {
 
 // The other way round: who is there first keeps its calls.
 TEST(Windows, WhatHasAProbeOfAnotherSessionIsNotCopied) {
-  const ModuleCode narrow =
-      analyse(TextCase(tail_case, tail_case_end).function(tail_case, tail_case_end).text);
-  const ModuleCode wide =
-      analyse(TextCase(tail_case, tail_case_end + 16).function(tail_case, tail_case_end).text);
+  const ModuleCode narrow = analyse(TextCase(tail_branch_case, tail_branch_case_end)
+                                        .function(tail_branch_case, tail_branch_case_end)
+                                        .text);
+  const ModuleCode wide = analyse(TextCase(tail_branch_case, tail_branch_case_end + 16)
+                                      .function(tail_branch_case, tail_branch_case_end)
+                                      .text);
   Plan installed = plan_windows(wide, std::vector<Request>{offset(tail_begin)});
   ASSERT_EQ(installed.windows.size(), 1U);
   ASSERT_EQ(installed.windows[0].size_bytes, 2);
-  const std::vector<Request> second = {exits(tail_case)};
+  const std::vector<Request> second = {exits(tail_branch_case)};
   EXPECT_EQ(refusals(plan_windows(narrow, second, installed.windows)), "no-room-for-exit");
 }
 

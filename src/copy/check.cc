@@ -13,6 +13,7 @@
 #include "base/assert.h"
 #include "code/decode.h"
 #include "code/full_decode.h"
+#include "code/opcodes.h"
 
 namespace clew::copy {
 
@@ -22,9 +23,9 @@ using code::Block;
 using code::Flow;
 using code::Instruction;
 
-constexpr uint8_t kInt3 = 0xcc;
-constexpr uint8_t kJumpRel8 = 0xeb;
-constexpr uint8_t kJumpRel32 = 0xe9;
+using code::kInt3;
+using code::kJumpRel32;
+using code::kJumpRel8;
 
 class Checker {
  public:

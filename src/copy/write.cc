@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "code/decode.h"
+#include "code/opcodes.h"
 #include "copy/layout.h"
 #include "copy/module_copy.h"
 
@@ -15,9 +16,9 @@ namespace clew::copy {
 
 namespace {
 
-constexpr uint8_t kInt3 = 0xcc;
-constexpr uint8_t kJumpRel8 = 0xeb;
-constexpr uint8_t kJumpRel32 = 0xe9;
+using code::kInt3;
+using code::kJumpRel32;
+using code::kJumpRel8;
 constexpr uint64_t kTableAlignment = 64;
 
 class CopyWriter {

@@ -28,7 +28,6 @@ namespace {
 constexpr uint32_t kSlotsMin = 64;
 // The low block ends where windows of up to 256 MiB behind it still have 31-bit addresses.
 constexpr uint64_t kLowBlockTop = 0x7000'0000;
-constexpr uint32_t kRegionSizeLog2Max = 26;
 constexpr uint64_t kCodeProtection = PROT_READ | PROT_EXEC;
 
 struct MapRequest {

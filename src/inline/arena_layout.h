@@ -7,15 +7,16 @@
 
 #include "abi/arena.h"
 #include "abi/journal.h"
+#include "base/page.h"
 #include "inline/stopped_target.h"
 
 namespace clew::inline_ {
 
-inline constexpr uint64_t kPage = 4096;
 // In the code file: header, journal, code.
 inline constexpr uint64_t kJournalOffset = kPage;
 inline constexpr uint64_t kCodeOffset = kJournalOffset + abi::kJournalSizeBytes;
 inline constexpr uint64_t kCodeSize = 256ULL << 20;
+inline constexpr uint32_t kRegionSizeLog2Max = 26;
 inline constexpr uint64_t kExtentSize = 16ULL << 20;
 inline constexpr uint64_t kCodeFileSize = kCodeOffset + kCodeSize;
 // In the slots file: directory, TargetPage, slots.

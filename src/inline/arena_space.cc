@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kLowest = 65536;              // vm.mmap_min_addr is not above that.
 constexpr uint64_t kHighest = 0x7fff'ffff'0000;  // End of user space, less a page.
-constexpr uint64_t kLowEnd = uint64_t{1} << 31;
+constexpr uint64_t kLowAddressesEnd = uint64_t{1} << 31;
 constexpr uint64_t kDistance = uint64_t{1} << 20;  // From a module's first byte.
 
 uint64_t align_down(uint64_t value) {
@@ -46,8 +46,8 @@ std::optional<uint64_t> find_near(std::span<const target::Mapping> maps, const C
                                   uint64_t size) {
   const uint64_t bottom = range.high > kReach ? range.high - kReach : 0;
   // Code of programs at a fixed address names places by 31 bits.
-  const bool is_low = range.high <= kLowEnd;
-  const uint64_t top = is_low ? std::min(range.low + kReach, kLowEnd) : range.low + kReach;
+  const bool is_low = range.high <= kLowAddressesEnd;
+  const uint64_t top = is_low ? std::min(range.low + kReach, kLowAddressesEnd) : range.low + kReach;
   const uint64_t below = range.low > kDistance ? range.low - kDistance : 0;
   const auto found = find_gap(maps, {.low = bottom, .high = below, .size = size, .from_top = true});
   if (found) return found;

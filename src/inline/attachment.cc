@@ -24,6 +24,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "inline/arena_layout.h"
 #include "inline/attachment_state.h"
 #include "inline/brief_wait.h"
 #include "inline/checks.h"
@@ -48,7 +49,6 @@ constexpr std::chrono::milliseconds kLockTimeout{10'000};
 constexpr uint64_t kStrideMin = 1ULL << 20;
 // For the sessions that come later: of address space there is enough, and nothing else is taken.
 constexpr uint64_t kStrideRoomy = 1ULL << 25;
-constexpr uint32_t kRegionSizeLog2Max = 26;
 constexpr uint64_t kClusterSpan = 1ULL << 30;  // Modules that share one code extent.
 constexpr std::chrono::milliseconds kWaitSlice{5};
 

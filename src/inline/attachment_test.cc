@@ -28,11 +28,10 @@ using testing_::plan_of;
 using testing_::small_options;
 using testing_::Victim;
 
-const char* const kVictim = CLEW_COUNTER_VICTIM;
-
 class LiveSession : public testing::Test {
  protected:
-  LiveSession() : victim_(kVictim), module_(module_of(victim_.pid(), "counter_victim")) {}
+  LiveSession()
+      : victim_(CLEW_COUNTER_VICTIM), module_(module_of(victim_.pid(), "counter_victim")) {}
 
   Attachment open(const OpenOptions& options = small_options()) {
     auto attachment = Attachment::open(victim_.pid(), options);

@@ -12,19 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/page.h"
 #include "code/both_ways.h"
 #include "code/instruction_start.h"
+#include "code/opcodes.h"
 #include "target/elf_file.h"
 
 namespace clew::inline_ {
 namespace {
 
-constexpr uint64_t kPage = 4096;
-constexpr uint8_t kJump = 0xe9;       // jmp rel32
-constexpr uint8_t kShortJump = 0xeb;  // jmp rel8
-constexpr uint8_t kTrap = 0xcc;       // int3
-constexpr size_t kJumpBytes = 5;
-constexpr size_t kShortJumpBytes = 2;
 constexpr size_t kMarkBytes = code::kMarkSizeBytes;
 constexpr size_t kBothWaysBytes = code::kBothWaysSizeBytes;
 
@@ -111,12 +107,12 @@ class Comparison {
 
   // Where the jump that has written byte `at` begins: its first bytes may be the file's, too.
   [[nodiscard]] std::optional<size_t> jump_over(size_t at, const LeadsToOurs& is_wanted) const {
-    return find(at, kJump, kJumpBytes,
+    return find(at, code::kJumpRel32, code::kJumpRel32Bytes,
                 [&](size_t start) { return is_wanted(target_of_jump(start)); });
   }
   [[nodiscard]] std::optional<size_t> short_jump_over(size_t at,
                                                       const std::set<size_t>& jumps) const {
-    return find(at, kShortJump, kShortJumpBytes, [&](size_t start) {
+    return find(at, code::kJumpRel8, code::kJumpRel8Bytes, [&](size_t start) {
       return jumps.contains(target_of_short_jump(start) - address_);
     });
   }
@@ -125,7 +121,8 @@ class Comparison {
                                                      const LeadsToOurs& is_wanted) const {
     for (size_t back = 0; back < kBothWaysBytes && back <= at; ++back) {
       const size_t start = at - back;
-      if (start + kBothWaysBytes > size() || here_[start + kMarkBytes] != kJump) continue;
+      if (start + kBothWaysBytes > size() || here_[start + kMarkBytes] != code::kJumpRel32)
+        continue;
       if (has_mark(start) && is_wanted(target_of_jump(start + kMarkBytes)) &&
           can_be_patched(start, kBothWaysBytes)) {
         return start;
@@ -135,20 +132,20 @@ class Comparison {
   }
   // A uprobe, or a debugger's breakpoint, may stand beside a jump.
   [[nodiscard]] bool is_the_files_or_a_trap(size_t at) const {
-    return at >= size() || here_[at] == file_[at] || here_[at] == kTrap;
+    return at >= size() || here_[at] == file_[at] || here_[at] == code::kInt3;
   }
   [[nodiscard]] bool is_trap(size_t at) const {
-    return here_[at] == kTrap && (at + 1 == size() || here_[at + 1] == file_[at + 1]);
+    return here_[at] == code::kInt3 && (at + 1 == size() || here_[at + 1] == file_[at + 1]);
   }
 
   [[nodiscard]] uint64_t target_of_jump(size_t start) const {
     int32_t distance = 0;
     std::memcpy(&distance, &here_[start + 1], sizeof distance);
-    return address_ + start + kJumpBytes + static_cast<uint64_t>(int64_t{distance});
+    return address_ + start + code::kJumpRel32Bytes + static_cast<uint64_t>(int64_t{distance});
   }
   [[nodiscard]] uint64_t target_of_short_jump(size_t start) const {
     const auto distance = static_cast<int8_t>(here_[start + 1]);
-    return address_ + start + kShortJumpBytes + static_cast<uint64_t>(int64_t{distance});
+    return address_ + start + code::kJumpRel8Bytes + static_cast<uint64_t>(int64_t{distance});
   }
   [[nodiscard]] TextChange change(ChangeKind kind, size_t start, size_t count) const {
     const auto here = here_.subspan(start, count);
@@ -158,7 +155,8 @@ class Comparison {
     made.kind = kind;
     made.here.assign(here.begin(), here.end());
     made.file.assign(file.begin(), file.end());
-    if (kind == ChangeKind::Jump) made.target = target_of_jump(start + count - kJumpBytes);
+    if (kind == ChangeKind::Jump)
+      made.target = target_of_jump(start + count - code::kJumpRel32Bytes);
     if (kind == ChangeKind::ShortJump) made.target = target_of_short_jump(start);
     return made;
   }
@@ -173,7 +171,7 @@ class Comparison {
     for (uint8_t length = 2; length < kMarkBytes; ++length) {
       const auto mark = code::mark_over(file_.subspan(start, kMarkBytes), length);
       const bool known_first =
-          here_[start] == mark[0] || here_[start] == file_[start] || here_[start] == kTrap;
+          here_[start] == mark[0] || here_[start] == file_[start] || here_[start] == code::kInt3;
       if (known_first && std::equal(mark.begin() + 1, mark.end(),
                                     here_.begin() + static_cast<ptrdiff_t>(start) + 1)) {
         return true;
@@ -210,21 +208,22 @@ class Jumps {
   Jumps(const Comparison& text, const LeadsToOurs& leads_to_ours) : text_(text) {
     collect(both_, kBothWaysBytes,
             [&](size_t at) { return text_.both_ways_over(at, leads_to_ours); });
-    collect(long_, kJumpBytes, [&](size_t at) -> std::optional<size_t> {
+    collect(long_, code::kJumpRel32Bytes, [&](size_t at) -> std::optional<size_t> {
       return both_over(at) ? std::nullopt : text_.jump_over(at, leads_to_ours);
     });
-    collect(short_, kShortJumpBytes, [&](size_t at) { return text_.short_jump_over(at, long_); });
-    while (drop_doubtful(both_, kBothWaysBytes) || drop_doubtful(long_, kJumpBytes) ||
-           drop_doubtful(short_, kShortJumpBytes)) {
+    collect(short_, code::kJumpRel8Bytes,
+            [&](size_t at) { return text_.short_jump_over(at, long_); });
+    while (drop_doubtful(both_, kBothWaysBytes) || drop_doubtful(long_, code::kJumpRel32Bytes) ||
+           drop_doubtful(short_, code::kJumpRel8Bytes)) {
     }
   }
 
   // The one that has written byte `at`.
   [[nodiscard]] std::optional<size_t> long_over(size_t at) const {
-    return over(long_, kJumpBytes, at);
+    return over(long_, code::kJumpRel32Bytes, at);
   }
   [[nodiscard]] std::optional<size_t> short_over(size_t at) const {
-    return over(short_, kShortJumpBytes, at);
+    return over(short_, code::kJumpRel8Bytes, at);
   }
   [[nodiscard]] std::optional<size_t> both_over(size_t at) const {
     return over(both_, kBothWaysBytes, at);
@@ -251,7 +250,7 @@ class Jumps {
     return text_.is_the_files_or_a_trap(at) || long_over(at) || short_over(at) || both_over(at);
   }
   [[nodiscard]] bool is_doubtful(size_t start, size_t bytes) const {
-    const bool leads_on = bytes >= kJumpBytes ||
+    const bool leads_on = bytes >= code::kJumpRel32Bytes ||
                           long_.contains(text_.target_of_short_jump(start) - text_.address_of(0));
     return !leads_on || (start > 0 && !is_explained(start - 1)) || !is_explained(start + bytes);
   }
@@ -283,11 +282,11 @@ void add_changes(const Comparison& text, const Jumps& jumps, std::vector<TextCha
       found.push_back(text.change(ChangeKind::Jump, *both, kBothWaysBytes));
       next = *both + kBothWaysBytes;
     } else if (const auto jump = jumps.long_over(at)) {
-      found.push_back(text.change(ChangeKind::Jump, *jump, kJumpBytes));
-      next = *jump + kJumpBytes;
+      found.push_back(text.change(ChangeKind::Jump, *jump, code::kJumpRel32Bytes));
+      next = *jump + code::kJumpRel32Bytes;
     } else if (const auto near = jumps.short_over(at)) {
-      found.push_back(text.change(ChangeKind::ShortJump, *near, kShortJumpBytes));
-      next = *near + kShortJumpBytes;
+      found.push_back(text.change(ChangeKind::ShortJump, *near, code::kJumpRel8Bytes));
+      next = *near + code::kJumpRel8Bytes;
     } else if (text.is_trap(at)) {
       found.push_back(text.change(ChangeKind::Trap, at, 1));
     } else {

@@ -34,12 +34,11 @@ using testing_::plan_of;
 using testing_::small_options;
 using testing_::Victim;
 
-const char* const kVictim = CLEW_COUNTER_VICTIM;
 using Bytes = std::vector<uint8_t>;
 
 class Texts : public testing::Test {
  protected:
-  Texts() : victim_(kVictim), module_(module_of(victim_.pid(), "counter_victim")) {}
+  Texts() : victim_(CLEW_COUNTER_VICTIM), module_(module_of(victim_.pid(), "counter_victim")) {}
 
   [[nodiscard]] Bytes read(uint64_t address, size_t size) const {
     Bytes bytes(size);
@@ -156,7 +155,7 @@ TEST_F(Texts, AShortJumpGoesWithTheJumpThatItLeadsTo) {
 
 // What is in front of these sections is no code.
 TEST_F(Texts, AJumpWhereASectionBeginsIsFoundAndTakenOut) {
-  const auto elf = target::ElfFile::open(kVictim);
+  const auto elf = target::ElfFile::open(CLEW_COUNTER_VICTIM);
   ASSERT_TRUE(elf) << elf.error().message;
   for (const char* const name : {".init", ".fini"}) {
     const target::ElfSection* const section = elf->find_section(name);
@@ -287,7 +286,7 @@ TEST_F(Texts, ATrapOverAJumpDoesNotKeepItsOtherBytes) {
 // Opening it would wait for a writer. The file itself is still there, behind the mapping.
 TEST(TextsOfAFile, ThatIsAFifoByNowAreComparedWithTheMappedOne) {
   const std::string path = testing::TempDir() + "texts_victim_" + std::to_string(getpid());
-  ASSERT_TRUE(std::filesystem::copy_file(kVictim, path));
+  ASSERT_TRUE(std::filesystem::copy_file(CLEW_COUNTER_VICTIM, path));
   const Victim victim(path);
   const auto maps = target::read_memory_map(victim.pid());
   const auto map = std::find_if(maps->begin(), maps->end(), [&](const target::Mapping& one) {

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "code/opcodes.h"
 #include "inline/attachment_state.h"
 #include "inline/forked_children.h"
 #include "inline/removal.h"
@@ -24,9 +25,6 @@ namespace clew::inline_ {
 namespace {
 
 constexpr std::array<uint8_t, 2> kFuelLoad = {0x41, 0xbd};  // mov r13d, imm32
-constexpr uint8_t kJump = 0xe9;                             // jmp rel32
-constexpr uint32_t kJumpBytes = 5;
-constexpr uint8_t kNop = 0x90;
 
 // What is to be done, found before the stop.
 struct Leave {
@@ -63,11 +61,11 @@ void jump_over(const Attachment::State& state, const InstalledBody& body) {
   const bool has_loops = code != nullptr && body.size_bytes >= first.size() &&
                          std::equal(kFuelLoad.begin(), kFuelLoad.end(), code);
   if (!has_loops) return;
-  const uint32_t distance = body.size_bytes - kJumpBytes;
+  const uint32_t distance = body.size_bytes - code::kJumpRel32Bytes;
   std::memcpy(first.data(), code, first.size());
-  first[0] = kJump;
+  first[0] = code::kJumpRel32;
   std::memcpy(&first[1], &distance, sizeof distance);
-  first[kJumpBytes] = kNop;
+  first[code::kJumpRel32Bytes] = code::kNop;
   // In one store: a tracer that is killed leaves the load or the jump.
   uint64_t word = 0;
   std::memcpy(&word, first.data(), sizeof word);

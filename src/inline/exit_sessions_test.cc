@@ -30,10 +30,10 @@ using testing_::module_of;
 using testing_::small_options;
 using testing_::Victim;
 
-const char* const kVictim = CLEW_SHAPES_VICTIM;
+const char* const kShapesVictim = CLEW_SHAPES_VICTIM;
 
 #define CLEW_NAME_SHAPE(name) #name,
-constexpr const char* kNames[] = {CLEW_EXIT_SHAPES(CLEW_NAME_SHAPE)};
+constexpr const char* kShapeNames[] = {CLEW_EXIT_SHAPES(CLEW_NAME_SHAPE)};
 #undef CLEW_NAME_SHAPE
 
 using Numbers = std::map<std::string, uint64_t>;  // By the name of a shape.
@@ -51,12 +51,12 @@ Numbers numbers_of(const std::string& line) {
 
 class ExitSessions : public testing::Test {
  protected:
-  ExitSessions() : victim_(kVictim), module_(module_of(victim_.pid(), "shapes_victim")) {}
+  ExitSessions() : victim_(kShapesVictim), module_(module_of(victim_.pid(), "shapes_victim")) {}
 
   // Entries and exits of all shapes.
   code::Plan plan(const Attachment& attachment) {
     std::vector<code::Request> requests;
-    for (const char* name : kNames) {
+    for (const char* name : kShapeNames) {
       const uint64_t address = module_->address_of(std::string("shape_") + name);
       requests.push_back({code::RequestKind::Entry, address});
       requests.push_back({code::RequestKind::Exits, address});
@@ -92,7 +92,7 @@ class ExitSessions : public testing::Test {
     Numbers numbers;
     for (uint32_t i = 0; i < made.points.size(); ++i) {
       if (made.points[i].kind == kind) {
-        numbers[kNames[made.points[i].request / 2]] += cell(attachment, i);
+        numbers[kShapeNames[made.points[i].request / 2]] += cell(attachment, i);
       }
     }
     return numbers;
@@ -156,7 +156,7 @@ TEST_F(ExitSessions, CountAnExitForEachCall) {
   Attachment attachment = open();
   const code::Plan made = install(attachment);
   const Numbers truth = numbers_of(victim_.ask("shapes 10000"));
-  EXPECT_EQ(truth.size(), std::size(kNames));
+  EXPECT_EQ(truth.size(), std::size(kShapeNames));
   EXPECT_EQ(counted(attachment, made, code::PointKind::Entry), truth);
   EXPECT_EQ(counted(attachment, made, code::PointKind::Exit), truth);
   leave(attachment);
@@ -198,12 +198,13 @@ TEST_F(ExitSessions, OfTwoTracersTheSecondIsRefusedWhatCannotBeShared) {
   EXPECT_EQ(counted(first, mine, code::PointKind::Exit), truth);
   const Numbers entries = counted(second, other, code::PointKind::Entry);
   const Numbers exits = counted(second, other, code::PointKind::Exit);
-  for (uint32_t i = 0; i < std::size(kNames); ++i) {
-    const uint64_t calls = truth.at(kNames[i]);
-    EXPECT_EQ(entries.at(kNames[i]), refused.count(2 * i) != 0 ? 0 : calls) << kNames[i];
-    EXPECT_EQ(exits.at(kNames[i]), refused.count(2 * i + 1) != 0 ? 0 : calls) << kNames[i];
+  for (uint32_t i = 0; i < std::size(kShapeNames); ++i) {
+    const uint64_t calls = truth.at(kShapeNames[i]);
+    EXPECT_EQ(entries.at(kShapeNames[i]), refused.count(2 * i) != 0 ? 0 : calls) << kShapeNames[i];
+    EXPECT_EQ(exits.at(kShapeNames[i]), refused.count(2 * i + 1) != 0 ? 0 : calls)
+        << kShapeNames[i];
   }
-  EXPECT_EQ(refused.count(2 * std::size(kNames) - 1), 0U);  // The last one returns plainly.
+  EXPECT_EQ(refused.count(2 * std::size(kShapeNames) - 1), 0U);  // The last one returns plainly.
   EXPECT_FALSE(refused.empty());
   ASSERT_TRUE(first.detach().has_value());
   EXPECT_EQ(numbers_of(victim_.ask("shapes 1000")).at("early"), 2000U);

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "code/opcodes.h"
 #include "inline/attachment_state.h"
 #include "inline/program_counters.h"
 #include "inline/segment_bases.h"
@@ -19,7 +20,7 @@
 namespace clew::inline_ {
 namespace {
 
-constexpr uint8_t kInt3 = 0xcc;
+using code::kInt3;
 
 class Installer {
  public:

@@ -8,6 +8,8 @@
 #include <linux/audit.h>
 #include <sys/syscall.h>
 
+#include "inline/seccomp_testing.h"
+
 namespace clew::inline_ {
 namespace {
 
@@ -18,10 +20,6 @@ user_regs_struct interrupted(uint64_t call, int64_t result) {
   registers.rip = 0x401002;
   registers.rdi = 100;
   return registers;
-}
-
-sock_filter step(int code, uint32_t k, uint8_t jt = 0, uint8_t jf = 0) {
-  return {.code = static_cast<uint16_t>(code), .jt = jt, .jf = jf, .k = k};
 }
 
 // `answer` when that word of the call's description is `value`, else that it is allowed.

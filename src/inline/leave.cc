@@ -19,7 +19,7 @@ namespace {
 // A thread that gets a signal whenever it may run does not leave a probe while it is let run for
 // moments only; free, it does.
 constexpr unsigned kRoundsMax = 5;
-constexpr std::chrono::microseconds kPause{20'000};
+constexpr std::chrono::microseconds kPauseOfLeaving{20'000};
 
 class Leaving {
  public:
@@ -135,7 +135,7 @@ class Leaving {
                               return !attempts_[pid].is_final;
                             });
       if (!has_more || round == kRoundsMax) return;
-      wait_briefly(kPause);
+      wait_briefly(kPauseOfLeaving);
       for (const pid_t child : left_)
         try_child(child);
       if (first_waits_) first_waits_ = try_first();

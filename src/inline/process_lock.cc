@@ -33,7 +33,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kPause{2};
+constexpr std::chrono::milliseconds kPauseOfLock{2};
 constexpr std::chrono::milliseconds kTellAfter{1000};
 
 bool is_of_proc(int file) {
@@ -278,7 +278,7 @@ Expected<bool> ProcessLock::wait_for_it(const LockWait& wait) {
                              holder_of(in_the_way_.get()), pid_));
     }
     pollfd stop = {.fd = wait.stop_descriptor, .events = POLLIN, .revents = 0};
-    (void)poll(&stop, 1, static_cast<int>(kPause.count()));
+    (void)poll(&stop, 1, static_cast<int>(kPauseOfLock.count()));
   }
   return true;
 }

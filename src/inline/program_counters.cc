@@ -44,7 +44,7 @@ bool is_inside(std::span<const AddressInterval> intervals, uint64_t value) {
   return next != intervals.begin() && value < std::prev(next)->end;
 }
 
-struct SignalFrame {
+struct FrameOfSignal {
   uint64_t address = 0;
   AddressInterval alternate_stack;
 };
@@ -60,7 +60,7 @@ uint64_t word_at(std::span<const uint8_t> bytes, uint64_t offset) {
 }
 
 // The signal frame whose saved rip is at `rip_at`, when memory looks like one.
-std::optional<SignalFrame> frame_of(const StoppedTarget& target, uint64_t rip_at) {
+std::optional<FrameOfSignal> frame_of(const StoppedTarget& target, uint64_t rip_at) {
   std::array<uint8_t, kFrameHead> head{};
   if (rip_at < kSavedRip || !target.read(rip_at - kSavedRip, head)) return std::nullopt;
   const uint64_t flags = word_at(head, 8);
@@ -74,7 +74,7 @@ std::optional<SignalFrame> frame_of(const StoppedTarget& target, uint64_t rip_at
     return std::nullopt;
   }
   const uint64_t stack = word_at(head, kAlternateStack);
-  return SignalFrame{rip_at - kSavedRip, {stack, stack + word_at(head, kAlternateSize)}};
+  return FrameOfSignal{rip_at - kSavedRip, {stack, stack + word_at(head, kAlternateSize)}};
 }
 
 // The words of a thread's stack, from its stack pointer on.
@@ -102,7 +102,7 @@ class Remains {
       : target_(target), threads_(threads), maps_(maps) {}
 
   // The stack that the frame is left on, if no thread is in its way; else it is alive.
-  [[nodiscard]] std::optional<AddressInterval> stack_of(const SignalFrame& frame) const {
+  [[nodiscard]] std::optional<AddressInterval> stack_of(const FrameOfSignal& frame) const {
     if (!contains(frame.alternate_stack, frame.address)) return stack_above(frame);
     return is_on_idle_stack(frame) ? std::optional(frame.alternate_stack) : std::nullopt;
   }
@@ -111,7 +111,7 @@ class Remains {
   // switched to another stack, and will come back, has its stack pointer in some context: a little
   // below its frame. Its own stack may hold many that nobody needs any more.
   [[nodiscard]] std::set<size_t> awaited(
-      std::span<const std::pair<SignalFrame, AddressInterval>> frames) const {
+      std::span<const std::pair<FrameOfSignal, AddressInterval>> frames) const {
     std::set<size_t> found;
     uint64_t lowest = UINT64_MAX;
     uint64_t highest = 0;
@@ -135,7 +135,7 @@ class Remains {
   // Nobody is on the alternate stack, or only above the frame: the kernel puts the next one over
   // it (Linux, include/linux/sched/signal.h: on_sig_stack). A handler that has left the stack for a
   // while, and will come back, has an address in it.
-  [[nodiscard]] bool is_on_idle_stack(const SignalFrame& frame) const {
+  [[nodiscard]] bool is_on_idle_stack(const FrameOfSignal& frame) const {
     const AddressInterval& stack = frame.alternate_stack;
     bool is_in_use = false;
     for (const StoppedThread& thread : threads_) {
@@ -176,7 +176,7 @@ class Remains {
   }
 
   // Below the stack pointer and its red zone of the only thread that has to do with the mapping.
-  [[nodiscard]] std::optional<AddressInterval> stack_above(const SignalFrame& frame) const {
+  [[nodiscard]] std::optional<AddressInterval> stack_above(const FrameOfSignal& frame) const {
     const target::Mapping* const map = mapping_of(maps_, frame.address);
     if (map == nullptr) return std::nullopt;
     const StoppedThread* owner = nullptr;
@@ -219,7 +219,7 @@ std::vector<ProgramCounter> find_program_counters(StoppedTarget& target,
   const auto threads = target.threads();
   const Remains remains(target, threads, maps);
   std::vector<ProgramCounter> left;
-  std::vector<std::pair<SignalFrame, AddressInterval>> left_frames;
+  std::vector<std::pair<FrameOfSignal, AddressInterval>> left_frames;
   const auto add_frame = [&](uint64_t value, size_t thread, uint64_t saved_at) {
     if (!is_inside(intervals, value)) return;
     const auto frame = frame_of(target, saved_at);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file_descriptor.h"
+#include "code/opcodes.h"
 #include "inline/changed_text.h"
 #include "inline/debug_registers.h"
 #include "inline/loader.h"
@@ -19,7 +20,7 @@
 namespace clew::inline_ {
 namespace {
 
-constexpr uint8_t kInt3 = 0xcc;
+using code::kInt3;
 constexpr unsigned kNoticesMax = 64;
 
 bool read_byte(pid_t pid, uint64_t address, uint8_t& byte) {

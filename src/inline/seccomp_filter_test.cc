@@ -18,16 +18,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "inline/seccomp_testing.h"
+
 namespace clew::inline_ {
 namespace {
 
 constexpr uint32_t kNumberAt = offsetof(seccomp_data, nr);
 constexpr int kProbed =
     SYS_getppid;  // The call that the kernel is asked about: looks at no argument.
-
-sock_filter step(int code, uint32_t k, uint8_t jt = 0, uint8_t jf = 0) {
-  return {.code = static_cast<uint16_t>(code), .jt = jt, .jf = jf, .k = k};
-}
 
 sock_filter ret(uint32_t answer) {
   return step(BPF_RET | BPF_K, answer);

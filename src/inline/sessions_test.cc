@@ -26,12 +26,11 @@ using testing_::plan_of;
 using testing_::small_options;
 using testing_::Victim;
 
-const char* const kVictim = CLEW_COUNTER_VICTIM;
 using Wanted = std::vector<std::pair<code::RequestKind, std::string>>;
 
 class Sessions : public testing::Test {
  protected:
-  Sessions() : victim_(kVictim), module_(module_of(victim_.pid(), "counter_victim")) {}
+  Sessions() : victim_(CLEW_COUNTER_VICTIM), module_(module_of(victim_.pid(), "counter_victim")) {}
 
   // A session with counters, or a failure of the test.
   Attachment trace(const Wanted& wanted, const OpenOptions& options = small_options()) {
@@ -371,7 +370,7 @@ TEST_F(Sessions, WhatCannotBeTracedIsRefusedWithAReason) {
 }
 
 TEST(Launch, StopsBeforeConstructorsAndRunsToTheEnd) {
-  auto launched = Launched::start({.command = {kVictim}});
+  auto launched = Launched::start({.command = {CLEW_COUNTER_VICTIM}});
   ASSERT_TRUE(launched.has_value()) << launched.error().message;
   auto attachment = Attachment::open(launched->pid(), small_options());
   ASSERT_TRUE(attachment.has_value()) << attachment.error().message;

@@ -39,7 +39,7 @@ constexpr unsigned kPassesMax = 1000;  // A process that makes threads faster th
 constexpr std::chrono::microseconds kYieldFor{2000};  // Then sleep between looks.
 constexpr std::chrono::microseconds kSeldomDead{
     2000};  // Who has not stopped by then may have ended.
-constexpr std::chrono::microseconds kPause{100};
+constexpr std::chrono::microseconds kPauseOfStop{100};
 // A thread that was asked to stop and got no processor in time is waited for so long.
 constexpr std::chrono::seconds kStragglersMax{10};
 
@@ -110,7 +110,7 @@ void deliver_signals(std::span<const pid_t> running, std::chrono::microseconds t
     if (now < begin + kYieldFor) {
       sched_yield();
     } else {
-      wait_briefly(kPause);
+      wait_briefly(kPauseOfStop);
     }
   }
 }
@@ -501,7 +501,7 @@ void StoppedTarget::let_go_of_stragglers() {
     const size_t let_go = std::erase_if(seized_, is_let_go);
     // A first thread that has ended says so when there are no others.
     if (all_dead && let_go == 0) break;
-    if (!seized_.empty()) wait_briefly(kPause);
+    if (!seized_.empty()) wait_briefly(kPauseOfStop);
   }
   seized_.clear();
 }

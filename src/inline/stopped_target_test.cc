@@ -43,7 +43,6 @@ namespace {
 
 using testing_::Victim;
 
-const char* const kVictim = CLEW_COUNTER_VICTIM;
 constexpr std::chrono::milliseconds kTimeout{1000};
 
 bool comes_true(const std::function<bool()>& condition) {
@@ -89,7 +88,7 @@ class Stopped : public testing::Test {
     return std::move(*target);
   }
 
-  Victim victim_{kVictim};
+  Victim victim_{CLEW_COUNTER_VICTIM};
 };
 
 TEST_F(Stopped, ThreadsAreTakenForDeadByNoNameTheyHave) {

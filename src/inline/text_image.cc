@@ -5,13 +5,13 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/page.h"
+#include "code/opcodes.h"
 
 namespace clew::inline_ {
 namespace {
 
-constexpr uint64_t kPage = 4096;
 constexpr size_t kRunPagesMax = 256;
-constexpr uint8_t kTrap = 0xcc;  // int3
 
 uint64_t page_of(uint64_t address) {
   return address & ~(kPage - 1);
@@ -83,7 +83,7 @@ bool TextImage::is_mix_of(uint64_t address, std::span<const uint8_t> a,
                           std::span<const uint8_t> b) const {
   for (size_t i = 0; i < a.size(); ++i) {
     const uint8_t* const at = byte_at(address + i);
-    if (at == nullptr || (*at != a[i] && *at != b[i] && *at != kTrap)) return false;
+    if (at == nullptr || (*at != a[i] && *at != b[i] && *at != code::kInt3)) return false;
   }
   return true;
 }
@@ -91,10 +91,10 @@ bool TextImage::is_mix_of(uint64_t address, std::span<const uint8_t> a,
 void TextImage::change_but_traps(uint64_t address, std::span<const uint8_t> file,
                                  std::span<const uint8_t> bytes) {
   const uint8_t* const first = byte_at(address);
-  const bool is_trap = first != nullptr && *first == kTrap && file[0] != kTrap;
+  const bool is_trap = first != nullptr && *first == code::kInt3 && file[0] != code::kInt3;
   const size_t from = is_trap ? 1 : 0;
   change(address + from, bytes.subspan(from));
-  changes_.back().spares_trap = from == 0 && file[0] != kTrap;
+  changes_.back().spares_trap = from == 0 && file[0] != code::kInt3;
 }
 
 void TextImage::change(uint64_t address, std::span<const uint8_t> bytes) {
@@ -114,8 +114,8 @@ Expected<void> TextImage::flush(const StoppedTarget& target) const {
     for (const Change& change : changes_) {
       if (crosses(change) != crossing) continue;
       uint8_t now = 0;
-      const bool has_come =
-          change.spares_trap && target.read(change.address, std::span(&now, 1)) && now == kTrap;
+      const bool has_come = change.spares_trap && target.read(change.address, std::span(&now, 1)) &&
+                            now == code::kInt3;
       const size_t from = has_come ? 1 : 0;
       CLEW_TRY(target.write(change.address + from, std::span(change.bytes).subspan(from)));
     }

@@ -8,13 +8,12 @@
 
 #include "code/both_ways.h"
 #include "code/decode.h"
+#include "code/opcodes.h"
 #include "code/window.h"
 #include "inline/program_counters.h"
 
 namespace clew::inline_ {
 namespace {
-
-constexpr uint8_t kTrap = 0xcc;
 
 // Bytes between functions (nops, int3, zeros): nobody comes there but by a short jump.
 bool is_padding(const TextChange& jump) {
@@ -69,7 +68,7 @@ class Repair {
  private:
   // A trap is somebody's who writes back the file's byte.
   Expected<void> write_back(const TextChange& jump) {
-    const size_t from = jump.here.front() == kTrap ? 1 : 0;
+    const size_t from = jump.here.front() == code::kInt3 ? 1 : 0;
     return target_.write(jump.address + from, std::span(jump.file).subspan(from));
   }
 

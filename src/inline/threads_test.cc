@@ -30,12 +30,12 @@ using testing_::plan_of;
 using testing_::small_options;
 using testing_::Victim;
 
-const char* const kVictim = CLEW_COUNTER_VICTIM;
 const char* const kPlugin = CLEW_PLUGIN_VICTIM;
 
 class AwkwardThreads : public testing::Test {
  protected:
-  AwkwardThreads() : victim_(kVictim), module_(module_of(victim_.pid(), "counter_victim")) {}
+  AwkwardThreads()
+      : victim_(CLEW_COUNTER_VICTIM), module_(module_of(victim_.pid(), "counter_victim")) {}
 
   Attachment open(const OpenOptions& options = small_options()) {
     auto attachment = Attachment::open(victim_.pid(), options);
@@ -444,7 +444,7 @@ TEST_F(AwkwardThreads, AGdbBreakpointInTheWindowIsNotOverwritten) {
 // Everything in a process that has given up its privileges, victim included.
 int trace_as_nobody() {
   if (setgid(65534) != 0 || setuid(65534) != 0) return 1;
-  Victim victim(kVictim);
+  Victim victim(CLEW_COUNTER_VICTIM);
   const auto module = module_of(victim.pid(), "counter_victim");
   const Footprint before = footprint_of(victim.pid());
   const pid_t tracer = fork();

@@ -11,18 +11,19 @@
 
 #include "abi/arena.h"
 #include "base/assert.h"
+#include "code/opcodes.h"
 #include "runtime/blob.h"
 
 namespace clew::inline_ {
 namespace {
 
 using abi::Register;
+using code::kInt3;
+using code::kNop;
 using runtime::StubCall;
 
 constexpr uint32_t kOwner = offsetof(abi::SlotControl, owner);
 constexpr uint32_t kBusy = offsetof(abi::SlotControl, busy);
-constexpr uint8_t kNop = 0x90;
-constexpr uint8_t kInt3 = 0xcc;
 
 // A jump out of line, to be completed when the end of the trampoline is known.
 struct SlowPath {

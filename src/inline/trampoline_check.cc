@@ -12,17 +12,18 @@
 
 #include "abi/arena.h"
 #include "code/decode.h"
+#include "code/opcodes.h"
 #include "runtime/blob.h"
 
 namespace clew::inline_ {
 namespace {
 
 using abi::Register;
+using code::kInt3;
+using code::kJumpRel32;
+using code::kNop;
 using runtime::StubCall;
 
-constexpr uint8_t kNop = 0x90;
-constexpr uint8_t kInt3 = 0xcc;
-constexpr uint8_t kJump = 0xe9;
 constexpr uint8_t kCall = 0xe8;
 constexpr uint8_t kGroupFive = 0xff;
 constexpr uint8_t kCallOfGroup = 2;  // ModRM.reg
@@ -44,7 +45,7 @@ struct Original {
 };
 
 // A jump out of line that was met, and where its code has to lead.
-struct SlowPath {
+struct MetSlowPath {
   StubCall call;
   uint64_t code = 0;  // What the jump leads to.
   uint64_t run = 0;
@@ -138,7 +139,7 @@ class Checker {
   [[nodiscard]] uint8_t peek() const { return at_ < bytes_.size() ? bytes_[at_] : kInt3; }
 
   void jump_to(uint64_t target) {
-    expect({kJump}, "a jump");
+    expect({kJumpRel32}, "a jump");
     expect_target(target, "where a jump leads");
   }
 
@@ -182,7 +183,7 @@ class Checker {
   void head(std::span<const uint8_t> kept);
   void way_behind();
   void stub(const code::Point& point, const BodyShape& shape);
-  void owner_check(SlowPath& path);
+  void owner_check(MetSlowPath& path);
   void push_or_pop(const BodyShape& shape, bool is_push);
   void slow_paths();
   void slot_operand(uint32_t field) { expect_word(environment_.low_address + field, "the slot"); }
@@ -206,7 +207,7 @@ class Checker {
   bool goes_on_ = false;  // Behind the last copy.
   std::string wrong_;
   size_t wrong_at_ = 0;
-  std::vector<SlowPath> slow_paths_;
+  std::vector<MetSlowPath> slow_paths_;
   uint64_t behind_ = 0;  // Where the thread goes on that has done the first instruction,
   uint64_t second_ = 0;  // and from there: in front of what belongs to the second.
 };
@@ -250,7 +251,7 @@ void Checker::way_behind() {
       wrong("a probe that cannot be at bytes that serve both ways");
     }
     if (!is_at(i, 0, code::Side::Before)) continue;
-    SlowPath claim{.call = StubCall::Claim};
+    MetSlowPath claim{.call = StubCall::Claim};
     expect({0x41, 0x52}, "push r10");
     owner_check(claim);
     claim.run = here();
@@ -264,9 +265,9 @@ void Checker::way_behind() {
   jump_to(second_);
 }
 
-void Checker::owner_check(SlowPath& path) {
+void Checker::owner_check(MetSlowPath& path) {
   if (environment_.owner_check == OwnerCheck::Claim) {
-    expect({kJump}, "jmp claim");
+    expect({kJumpRel32}, "jmp claim");
     path.code = read_target("jmp claim");
     return;
   }
@@ -301,8 +302,8 @@ void Checker::stub(const code::Point& point, const BodyShape& shape) {
   const bool in_flight = point.kind == code::PointKind::Offset;
   const bool keeps_flags = shape.clobbers.has(abi::kSavedFlags);
   if (point.keeps_flags && !keeps_flags) wrong("flags that are not kept");
-  SlowPath claim{.call = StubCall::Claim};
-  SlowPath busy{.call = StubCall::Busy};
+  MetSlowPath claim{.call = StubCall::Claim};
+  MetSlowPath busy{.call = StubCall::Busy};
   if (in_flight) expect({0x48, 0x8d, 0x64, 0x24, 0x80, 0x9c, 0xfc}, "lea rsp ; pushfq ; cld");
   expect({0x41, 0x52}, "push r10");
   if (keeps_flags) {
@@ -339,7 +340,7 @@ void Checker::stub(const code::Point& point, const BodyShape& shape) {
 }
 
 void Checker::slow_paths() {
-  for (const SlowPath& path : slow_paths_) {
+  for (const MetSlowPath& path : slow_paths_) {
     if (path.code != here()) wrong("where a stub's jump out of line leads");
     expect({kCall}, "a call of the runtime");
     expect_target(stub_call(path.call), "a call of the runtime");
@@ -415,7 +416,7 @@ void Checker::copy_conditional(unsigned index, const Original& original) {
 
 void Checker::copy_count_jump(unsigned index, const Original& original) {
   expect(original.bytes.first(original.bytes.size() - 1), "a loop");
-  expect({code::kJumpSizeBytes, kJump}, "a loop");
+  expect({code::kJumpSizeBytes, kJumpRel32}, "a loop");
   const uint64_t over = read_target("a loop");
   over_taken(index, original.target(), over);
 }
@@ -486,7 +487,7 @@ bool serves_both(const TrampolineRequest& request, const code::Patch& patch) {
   const bool fits = first && first->flow == code::Flow::Next && first->length > 1 &&
                     first->length < code::kMarkSizeBytes && patch.size_bytes == 10 &&
                     patch.address == window.address + request.load_bias;
-  if (!fits || bytes[0] != 0xa9 || bytes[4] != 0xf9 || bytes[5] != kJump) return false;
+  if (!fits || bytes[0] != 0xa9 || bytes[4] != 0xf9 || bytes[5] != kJumpRel32) return false;
   for (unsigned i = 1; i < 4; ++i) {
     if (bytes[i] != (i < first->length ? window.original[i] : 0x66)) return false;
   }
@@ -515,7 +516,7 @@ Expected<void> check_patches(const TrampolineRequest& request,
       is_both
           ? patches.size() == 1 && serves_both(request, patches[0])
           : patches.size() == (has_hop ? 2 : 1) &&
-                leads(patches[0], hop, kJump, 4, request.destination) &&
+                leads(patches[0], hop, kJumpRel32, 4, request.destination) &&
                 (!has_hop || leads(patches[1], window.address, 0xeb, 1, hop + request.load_bias));
   if (is_right) return {};
   return fail(ErrorCode::Refused, fmt::format("the jump at {:#x} leads to something else",

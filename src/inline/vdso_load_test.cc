@@ -21,7 +21,7 @@ using Bytes = std::vector<uint8_t>;
 using testing::HasSubstr;
 using testing_::Victim;
 
-constexpr std::chrono::milliseconds kTimeout{1000};
+constexpr std::chrono::milliseconds kLoadTimeout{1000};
 
 const Bytes kEnclu = {0x0F, 0x01, 0xD7};
 const Bytes kReturn = {0x31, 0xC0, 0xC3};            // xor eax, eax; ret
@@ -107,7 +107,7 @@ class WrittenLoad : public testing::Test {
 TEST_F(WrittenLoad, GoesAsItCame) {
   const Bytes before = bytes();
   ASSERT_TRUE(is_in_vdso(record_, maps_));
-  StoppedTarget target = StoppedTarget::stop(victim_.pid(), kTimeout).value();
+  StoppedTarget target = StoppedTarget::stop(victim_.pid(), kLoadTimeout).value();
   for (int turn = 0; turn < 2; ++turn) {
     ASSERT_TRUE(write_load(target, record_));
     const Bytes now = bytes();
@@ -121,7 +121,7 @@ TEST_F(WrittenLoad, GoesAsItCame) {
 }
 
 TEST_F(WrittenLoad, LeavesWhatOthersWrite) {
-  StoppedTarget target = StoppedTarget::stop(victim_.pid(), kTimeout).value();
+  StoppedTarget target = StoppedTarget::stop(victim_.pid(), kLoadTimeout).value();
   const Bytes trap = {0xCC};
   ASSERT_TRUE(target.write(record_.load, trap));
   const Bytes theirs = bytes();
