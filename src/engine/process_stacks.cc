@@ -3,14 +3,10 @@
 
 #include <array>
 
+#include "base/page.h"
 #include "engine/session_file.h"
 
 namespace clew::engine {
-namespace {
-
-constexpr size_t kPage = 4096;
-
-}  // namespace
 
 Expected<std::span<uint8_t>> ProcessStacks::make_memory(size_t size_bytes) {
   const size_t whole_pages = (size_bytes + kPage - 1) / kPage * kPage;

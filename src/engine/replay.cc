@@ -17,7 +17,7 @@
 namespace clew::engine {
 namespace {
 
-Expected<query::Query> parse(const Request& request) {
+Expected<query::Query> parse_for_file(const Request& request) {
   query::Vocabulary vocabulary;
   for (const std::string& path : request.vocabulary_paths) {
     CLEW_TRY(vocabulary.load(path));
@@ -48,7 +48,7 @@ Expected<std::unique_ptr<session::RecordedFile>> open_file(const std::string& pa
 
 Expected<void> replay(const Request& request, int stop_descriptor, output::RowSink& sink) {
   const std::unique_ptr<session::RecordedFile> file = CLEW_TRY(open_file(request.from_path));
-  const plan::Plan plan = plan::plain(CLEW_TRY(parse(request)));
+  const plan::Plan plan = plan::plain(CLEW_TRY(parse_for_file(request)));
   plan::Lowered lowered;
   lowered.form = plan::StateForm::Events;
   lowered.clock = file->recording().clock;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/file_name.h"
 #include "engine/chosen.h"
 #include "kernel/glob.h"
 #include "plan/uprobe_form.h"
@@ -25,10 +26,6 @@ namespace {
 using query::Source;
 using query::SourceKind;
 using target::StaticProbe;
-
-std::string file_name(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 std::string full_name(const StaticProbe& probe) {
   return fmt::format("{}:{}", probe.provider, target::d_name_of(probe.name));
@@ -112,13 +109,13 @@ class UsdtLister {
   Expected<std::map<std::string, std::string>> files() {
     std::map<std::string, std::string> files;
     if (!request_.file.empty()) {
-      files[request_.file] = file_name(request_.file);
+      files[request_.file] = file_name_of(request_.file);
       return files;
     }
     for (const pid_t pid :
          CLEW_TRY(find_chosen({.pids = request_.pids, .name_patterns = request_.name_patterns}))) {
       for (const target::ProcessModule& module : CLEW_TRY(target::read_modules(pid)))
-        files[module.open_path] = file_name(module.path);
+        files[module.open_path] = file_name_of(module.path);
     }
     if (!files.empty()) return files;
     return fail(ErrorCode::NotFound, "no process; use -p PID, --name PATTERN or --file FILE");

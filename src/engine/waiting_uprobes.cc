@@ -8,18 +8,18 @@
 
 namespace clew::engine {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 void WaitingUprobes::add(std::vector<kernel::MachineEnabling> enablings) {
   if (enablings.empty()) return;
-  if (enablings_.empty()) since_ = Clock::now();
+  if (enablings_.empty()) since_ = SteadyClock::now();
   std::move(enablings.begin(), enablings.end(), std::back_inserter(enablings_));
 }
 
 Expected<void> WaitingUprobes::set(kernel::MachineSession& session) {
   if (enablings_.empty()) return {};
   UprobeLocks locks(wait_);
-  const Expected<bool> held = locks.try_hold(enablings_, Clock::now() - since_);
+  const Expected<bool> held = locks.try_hold(enablings_, SteadyClock::now() - since_);
   if (held && !*held) return {};
   std::vector<kernel::MachineEnabling> enablings = std::exchange(enablings_, {});
   const Expected<void> places =

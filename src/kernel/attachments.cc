@@ -22,7 +22,7 @@ namespace {
 
 // Each end takes some 50 ms: so many wait at once.
 constexpr size_t kHoldersMax = 64;
-constexpr size_t kThreadsMax = 64;
+constexpr size_t kClosingThreadsMax = 64;
 
 // Signals that came to a process of ours as well would be handled twice.
 class WithoutSignals {
@@ -158,9 +158,9 @@ void end_uprobes(Attachments& uprobes) {
 }
 
 void close_all(Attachments& attachments) {
-  for (size_t done = 0; done < attachments.size(); done += kThreadsMax) {
+  for (size_t done = 0; done < attachments.size(); done += kClosingThreadsMax) {
     std::vector<std::future<void>> ends;
-    for (size_t i = done; i < std::min(done + kThreadsMax, attachments.size()); ++i) {
+    for (size_t i = done; i < std::min(done + kClosingThreadsMax, attachments.size()); ++i) {
       ends.push_back(target::start_beside([&one = attachments[i]] { one = {}; }));
     }
   }

@@ -12,6 +12,7 @@
 
 #include "abi/machine/extension.h"
 #include "isa/opcode.h"
+#include "kernel/opcodes.h"
 #include "kernel/to_bpf_reach.h"
 
 namespace clew::kernel {
@@ -22,27 +23,18 @@ using abi::MachineExtensionHead;
 using isa::Class;
 using isa::Instruction;
 
-constexpr uint8_t kMove = 0xBF;
-constexpr uint8_t kMove32 = 0xBC;
-constexpr uint8_t kMoveImmediate = 0xB7;
-constexpr uint8_t kMoveImmediate32 = 0xB4;
 constexpr uint8_t kAdd = 0x0F;
-constexpr uint8_t kAddImmediate = 0x07;
 constexpr uint8_t kAddImmediate32 = 0x04;
 constexpr uint8_t kAndImmediate = 0x57;
-constexpr uint8_t kLoadDouble = 0x79;
-constexpr uint8_t kStoreDouble = 0x7B;
 constexpr uint8_t kStoreImmediate = 0x7A;
 constexpr uint8_t kJumpEqual = 0x15;
 constexpr uint8_t kJumpNotEqual = 0x55;
 constexpr uint8_t kJumpGreaterOrEqual = 0x35;
-constexpr uint8_t kJumpNegative = 0xC5;
 constexpr uint8_t kMayGoto = 0xE5;
 constexpr int32_t kCurrentTask = 158;  // Helpers.
 constexpr int32_t kTaskStorage = 156;
 constexpr int32_t kCreate = 1;
 
-constexpr uint8_t kFrame = 10;
 constexpr uint8_t kNone = 0xFF;
 constexpr uint8_t kKeptFirst = 6;
 constexpr uint8_t kKeptLast = 9;
@@ -61,21 +53,21 @@ constexpr int16_t head(size_t offset) {
   return static_cast<int16_t>(static_cast<int64_t>(offset) -
                               static_cast<int64_t>(sizeof(MachineExtensionHead)));
 }
-constexpr int16_t kBusy = head(offsetof(MachineExtensionHead, busy));
-constexpr int16_t kExhausted = head(offsetof(MachineExtensionHead, exhausted));
-constexpr int16_t kZero = head(offsetof(MachineExtensionHead, zero));
-constexpr int16_t kForgotten = head(offsetof(MachineExtensionHead, forgotten));
+constexpr int16_t kBusyPlace = head(offsetof(MachineExtensionHead, busy));
+constexpr int16_t kExhaustedPlace = head(offsetof(MachineExtensionHead, exhausted));
+constexpr int16_t kZeroPlace = head(offsetof(MachineExtensionHead, zero));
+constexpr int16_t kForgottenPlace = head(offsetof(MachineExtensionHead, forgotten));
 
 // Where a branch leads: an instruction of the extension's function, or one of these.
 constexpr int64_t kDone = -1;
 constexpr int64_t kOut = -2;
 constexpr int64_t kEnd = -3;  // r1: the window, r2: why.
 
-struct Callee {
+struct ExtensionCallee {
   abi::Accessor accessor;
   std::string_view function;
 };
-constexpr Callee kCallees[] = {
+constexpr ExtensionCallee kExtensionCallees[] = {
     {abi::Accessor::Time, "d_extension_time"},
     {abi::Accessor::Cpu, "d_builtin_cpu"},
     {abi::Accessor::BitLength, "d_query_bit_length"},
@@ -106,9 +98,9 @@ int64_t cost_of(const Instruction& i) {
   return i.opcode == kMove || i.opcode == kMove32 ? 0 : 1;
 }
 
-class Translator {
+class ExtensionTranslator {
  public:
-  Translator(const MachineExtensionFunction& function, const MachineExtensions& extensions)
+  ExtensionTranslator(const MachineExtensionFunction& function, const MachineExtensions& extensions)
       : source_(function),
         extensions_(extensions),
         area_bytes_(extensions.area_bytes()),
@@ -201,7 +193,7 @@ class Translator {
   uint8_t borrow(uint32_t used, int16_t place) {
     for (uint8_t reg = kKeptLast; reg >= kKeptFirst; --reg) {
       if (reg == area_ || (used >> reg & 1) != 0) continue;
-      store(kFrame, place, reg);
+      store(kFrameRegister, place, reg);
       return reg;
     }
     return kNone;  // Not reached: two of the four are used at most.
@@ -210,38 +202,38 @@ class Translator {
     return spare_ != kNone ? spare_ : borrow(used, kFirstSaved);
   }
   void give_back_spare(uint8_t reg) {
-    if (spare_ == kNone) load(reg, kFrame, kFirstSaved);
+    if (spare_ == kNone) load(reg, kFrameRegister, kFirstSaved);
   }
   uint8_t borrow_area(uint32_t used) {
     if (area_ != kNone) return area_;
     const uint8_t reg = borrow(used, kSecondSaved);
-    load(reg, kFrame, kAreaPlace);
+    load(reg, kFrameRegister, kAreaPlace);
     return reg;
   }
   void give_back_area(uint8_t reg) {
-    if (area_ == kNone) load(reg, kFrame, kSecondSaved);
+    if (area_ == kNone) load(reg, kFrameRegister, kSecondSaved);
   }
 
   // --- begin and end
 
   void put_begin() {
-    store(kFrame, kWindowPlace, 1);
+    store(kFrameRegister, kWindowPlace, 1);
     put({isa::kCallOpcode, 0, 0, kCurrentTask});
     put_map(1, "d_extension_states");
     move(2, 0);
     put_map(3, "d_extension_initial");
     set(4, kCreate);
     put({isa::kCallOpcode, 0, 0, kTaskStorage});
-    load(1, kFrame, kWindowPlace);
+    load(1, kFrameRegister, kWindowPlace);
     set(2, static_cast<int32_t>(MachineExtensionEnd::NoRoom));
     put_branch({kJumpEqual, 0, 0, 0}, kEnd);
     put({kAddImmediate, 0, 0, int32_t{sizeof(MachineExtensionHead)}});
     set(2, static_cast<int32_t>(MachineExtensionEnd::Nested));
-    load(3, 0, kBusy);
+    load(3, 0, kBusyPlace);
     put_branch({kJumpNotEqual, 3, 0, 0}, kEnd);
     if (has_loops_) put_fuel();
-    put({kStoreImmediate, 0, kBusy, 1});
-    store(kFrame, kAreaPlace, 0);
+    put({kStoreImmediate, 0, kBusyPlace, 1});
+    store(kFrameRegister, kAreaPlace, 0);
     if (area_ != kNone) move(area_, 0);
     put_parameters();
   }
@@ -249,10 +241,10 @@ class Translator {
   // What is left of the firing's; a thread that had none too often is left alone.
   void put_fuel() {
     set(2, static_cast<int32_t>(MachineExtensionEnd::Fuel));
-    load(3, 0, kExhausted);
+    load(3, 0, kExhaustedPlace);
     put_branch({kJumpGreaterOrEqual, 3, 0, int32_t{abi::kMachineExtensionExhaustedMax}}, kEnd);
     load(3, 1, abi::kMachineExtensionFuel);
-    store(kFrame, kFuelPlace, 3);
+    store(kFrameRegister, kFuelPlace, 3);
   }
 
   void put_parameters() {
@@ -270,11 +262,11 @@ class Translator {
   // r0 is the result.
   void put_done() {
     done_ = size();
-    load(1, kFrame, kAreaPlace);
-    put({kStoreImmediate, 1, kBusy, 0});
+    load(1, kFrameRegister, kAreaPlace);
+    put({kStoreImmediate, 1, kBusyPlace, 0});
     if (has_loops_) {
-      load(1, kFrame, kWindowPlace);
-      load(2, kFrame, kFuelPlace);
+      load(1, kFrameRegister, kWindowPlace);
+      load(2, kFrameRegister, kFuelPlace);
       store(1, abi::kMachineExtensionFuel, 2);
     }
     put({isa::kExitOpcode, 0, 0, 0});
@@ -282,12 +274,12 @@ class Translator {
 
   void put_out() {
     out_ = size();
-    load(1, kFrame, kAreaPlace);
-    put({kStoreImmediate, 1, kBusy, 0});
-    load(2, 1, kExhausted);
+    load(1, kFrameRegister, kAreaPlace);
+    put({kStoreImmediate, 1, kBusyPlace, 0});
+    load(2, 1, kExhaustedPlace);
     put({kAddImmediate, 2, 0, 1});
-    store(1, kExhausted, 2);
-    load(1, kFrame, kWindowPlace);
+    store(1, kExhaustedPlace, 2);
+    load(1, kFrameRegister, kWindowPlace);
     set(2, static_cast<int32_t>(MachineExtensionEnd::Fuel));
   }
 
@@ -348,16 +340,17 @@ class Translator {
                   uint8_t plain = kMoveImmediate) {
     if (!has_loops_) return put({plain, to, 0, number});
     if (area_ != kNone) {
-      load(to, area_, kZero);
+      load(to, area_, kZeroPlace);
     } else {
-      load(to, kFrame, kAreaPlace);
-      load(to, to, kZero);
+      load(to, kFrameRegister, kAreaPlace);
+      load(to, to, kZeroPlace);
     }
     if (number != 0) put({add, to, 0, number});
   }
 
   Expected<void> put_arithmetic(const Instruction& i) {
-    if (isa::has_register_source(i) && isa::alu_of(i) != isa::Alu::Swap && i.source() == kFrame) {
+    if (isa::has_register_source(i) && isa::alu_of(i) != isa::Alu::Swap &&
+        i.source() == kFrameRegister) {
       if (i.opcode != kMove || i.offset != 0) return refuse("arithmetic with its frame's address");
       put_number(i.destination(), static_cast<int32_t>(area_bytes_));
       return {};
@@ -376,14 +369,14 @@ class Translator {
   Expected<void> put_access(const Instruction& i, uint8_t base) {
     const bool is_load = isa::class_of(i) == Class::Ldx;
     const bool is_atomic = !is_load && isa::mode_of(i) == isa::Mode::Atomic;
-    if (isa::class_of(i) == Class::Stx && i.source() == kFrame)
+    if (isa::class_of(i) == Class::Stx && i.source() == kFrameRegister)
       return refuse("it stores its frame's address");
-    if (base == kFrame && !is_atomic) return put_frame_access(i, is_load);
+    if (base == kFrameRegister && !is_atomic) return put_frame_access(i, is_load);
     uint32_t used = 1U << i.destination() | 1U << i.source();
     if (is_atomic) used |= 1;
     // What is loaded has a register already.
     const uint8_t address = is_load ? i.destination() : borrow_spare(used);
-    if (base == kFrame) {
+    if (base == kFrameRegister) {
       put_number(address, static_cast<int32_t>(area_bytes_));
     } else if (address != base) {
       move(address, base);
@@ -404,8 +397,8 @@ class Translator {
   void put_real_address(uint8_t address, uint32_t used, uint32_t alignment) {
     const uint8_t area = borrow_area(used | 1U << address);
     if (has_loops_) {
-      store(area, kForgotten, address);
-      load(address, area, kForgotten);
+      store(area, kForgottenPlace, address);
+      load(address, area, kForgottenPlace);
     }
     const auto mask = static_cast<int32_t>((area_bytes_ - 1) & ~(alignment - 1));
     put({kAndImmediate, address, 0, mask});
@@ -427,7 +420,7 @@ class Translator {
     uint8_t area = area_;
     if (is_load && area == kNone) {
       area = i.destination();
-      load(area, kFrame, kAreaPlace);
+      load(area, kFrameRegister, kAreaPlace);
     } else {
       area = borrow_area(used);
     }
@@ -446,8 +439,9 @@ class Translator {
       put_branch({isa::kJumpOpcode, 0, 0, 0}, kDone);
       return {};
     }
-    const bool is_register = isa::has_register_source(i) && i.source() == kFrame;
-    if (i.destination() == kFrame || is_register) return refuse("a comparison with its frame");
+    const bool is_register = isa::has_register_source(i) && i.source() == kFrameRegister;
+    if (i.destination() == kFrameRegister || is_register)
+      return refuse("a comparison with its frame");
     const std::optional<int64_t> branch_target = isa::branch_target(code_, at);
     if (!branch_target) return refuse("an instruction that the kernel does not have");
     const int64_t target = *branch_target;
@@ -467,24 +461,26 @@ class Translator {
     }
     const uint32_t used = 1U << code_[last].destination() | 1U << code_[last].source();
     const uint8_t fuel = borrow_spare(used);
-    load(fuel, kFrame, kFuelPlace);
+    load(fuel, kFrameRegister, kFuelPlace);
     put({kAddImmediate, fuel, 0, static_cast<int32_t>(-cost)});
-    store(kFrame, kFuelPlace, fuel);
+    store(kFrameRegister, kFuelPlace, fuel);
     put_branch({kJumpNegative, fuel, 0, 0}, kOut);
     give_back_spare(fuel);
     put_branch({kMayGoto, 0, 0, 0}, kOut);
   }
 
   Expected<void> put_accessor(const Instruction& i) {
-    const auto* const callee = std::find_if(
-        std::begin(kCallees), std::end(kCallees),
-        [&](const Callee& one) { return static_cast<int32_t>(one.accessor) == i.immediate; });
-    if (callee == std::end(kCallees) || i.source() != 0)
+    const auto* const callee =
+        std::find_if(std::begin(kExtensionCallees), std::end(kExtensionCallees),
+                     [&](const ExtensionCallee& one) {
+                       return static_cast<int32_t>(one.accessor) == i.immediate;
+                     });
+    if (callee == std::end(kExtensionCallees) || i.source() != 0)
       return refuse(fmt::format("accessor {} is none of the kernel's", i.immediate));
     for (auto left = static_cast<uint8_t>(isa::accessor_argument_count(callee->accessor)); left > 0;
          --left)
       move(static_cast<uint8_t>(left + 1), left);
-    load(1, kFrame, kWindowPlace);
+    load(1, kFrameRegister, kWindowPlace);
     put_call(callee->function);
     return {};
   }
@@ -539,7 +535,7 @@ Expected<Function> extension_to_bpf(const MachineExtensionFunction& function,
     return refuse(fmt::format("the variables of all extensions are {} bytes; {} is the most there",
                               extensions.variables_bytes, most));
   }
-  return Translator(function, extensions).translate();
+  return ExtensionTranslator(function, extensions).translate();
 }
 
 }  // namespace clew::kernel

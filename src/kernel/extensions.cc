@@ -14,14 +14,12 @@
 #include "base/assert.h"
 #include "isa/inline_calls.h"
 #include "isa/opcode.h"
+#include "kernel/opcodes.h"
 
 namespace clew::kernel {
 namespace {
 
 constexpr std::string_view kPrefix = "extension_";
-constexpr uint8_t kWindowRegister = 6;
-constexpr uint8_t kMove = 0xBF;
-constexpr uint8_t kStoreDouble = 0x7B;
 constexpr isa::InlineLimits kLimits = {.calls_max = 4096, .frame_bytes_max = isa::kFrameSizeBytes};
 
 // More arguments than registers are left beside the window: all of them go by way of it.

@@ -25,7 +25,7 @@ using isa::Instruction;
 
 constexpr Instruction kReturnZero[] = {{0xB7, 0, 0, 0}, {0x95, 0, 0, 0}};
 // r0 = 0 ; may_goto +1 ; r0 = 1 ; exit     (Linux 6.12 refuses a distance of 0)
-constexpr Instruction kMayGoto[] = {
+constexpr Instruction kOpenLoop[] = {
     {0xB7, 0, 0, 0}, {0xE5, 0, 1, 0}, {0xB7, 0, 0, 1}, {0x95, 0, 0, 0}};
 // call bpf_get_attach_cookie ; exit
 constexpr Instruction kCookie[] = {{0x85, 0, 0, 174}, {0x95, 0, 0, 0}};
@@ -88,7 +88,7 @@ bool knows_kernel_probe_multi() {
 
 Features try_all() {
   Features found;
-  found.has_open_loops = load(BPF_PROG_TYPE_RAW_TRACEPOINT, kMayGoto, 0).valid();
+  found.has_open_loops = load(BPF_PROG_TYPE_RAW_TRACEPOINT, kOpenLoop, 0).valid();
   found.has_tracepoint_cookies = load(BPF_PROG_TYPE_RAW_TRACEPOINT, kCookie, 0).valid();
   found.has_user_probe_multi = knows_user_probe_multi();
   found.has_kernel_probe_multi = knows_kernel_probe_multi();

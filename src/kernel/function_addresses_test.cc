@@ -18,14 +18,14 @@ namespace {
 
 constexpr std::string_view kChanged = ".isra.0";
 
-struct Symbols {
+struct SymbolsOfKernel {
   std::set<std::string> names;      // Of functions of the kernel itself.
   std::set<std::string> changed;    // Own names of those that have an ending, each once.
   std::set<std::string> ambiguous;  // Of several.
 };
 
-Symbols read_symbols() {
-  Symbols symbols;
+SymbolsOfKernel read_symbols() {
+  SymbolsOfKernel symbols;
   std::ifstream file("/proc/kallsyms");
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
@@ -45,7 +45,7 @@ Symbols read_symbols() {
 
 // One that has no function of its own name beside it; empty when the kernel has none.
 std::string changed_function() {
-  const Symbols symbols = read_symbols();
+  const SymbolsOfKernel symbols = read_symbols();
   for (const std::string& own : symbols.changed) {
     if (own.starts_with("__pfx_") || symbols.ambiguous.contains(own)) continue;
     if (!symbols.names.contains(own)) return own;

@@ -9,7 +9,7 @@
 namespace clew::kernel {
 namespace {
 
-constexpr uint32_t kThreadsMax = 16384;
+constexpr uint32_t kEnteredThreadsMax = 16384;
 
 bool is_of_lock(const Probe& probe) {
   return probe.kind == AttachKind::LockReturn || probe.kind == AttachKind::LockWait;
@@ -20,7 +20,7 @@ bool is_of_lock(const Probe& probe) {
 Expected<void> LockEntries::prepare(const Probe& probe, Symbols& symbols) {
   if (!is_of_lock(probe) || entered_.valid()) return {};
   entered_ = CLEW_TRY(
-      create_hash("d_entered", sizeof(uint64_t), sizeof(abi::MachineEntered), kThreadsMax));
+      create_hash("d_entered", sizeof(uint64_t), sizeof(abi::MachineEntered), kEnteredThreadsMax));
   symbols["d_entered"] = {Symbol::Kind::Map, static_cast<uint32_t>(entered_.get())};
   return {};
 }

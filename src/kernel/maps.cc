@@ -13,6 +13,7 @@
 #include "abi/buckets.h"
 #include "abi/machine/dynamic.h"
 #include "base/assert.h"
+#include "base/page.h"
 
 namespace clew::kernel {
 namespace {
@@ -21,11 +22,6 @@ constexpr uint64_t kArrayBytesMax = uint64_t{1} << 29;  // BPF_MAX_VAR_OFF: what
 constexpr uint64_t kRingBytesMax = uint64_t{256} << 20;
 constexpr size_t kZeroBytes = 0x2000;
 constexpr uint64_t kNameBytesEach = 256;  // Of the four names of a probe that comes later.
-
-size_t page_bytes() {
-  static const auto kBytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return kBytes;
-}
 
 uint32_t possible_cpus() {
   const int64_t cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -103,8 +99,8 @@ Expected<SharedArray> SharedArray::make(const std::string& name, size_t size_byt
   SharedArray array;
   const size_t size = std::max<size_t>({8, size_bytes, bytes.size()});
   array.map = CLEW_TRY(create_array(name, size));
-  const size_t pages = (size + page_bytes() - 1) / page_bytes();
-  array.memory = CLEW_TRY(Mapping::make(array.map, pages * page_bytes(), true));
+  const size_t pages = (size + kPage - 1) / kPage;
+  array.memory = CLEW_TRY(Mapping::make(array.map, pages * kPage, true));
   if (!bytes.empty()) std::memcpy(array.memory.data(), bytes.data(), bytes.size());
   return array;
 }
@@ -115,18 +111,17 @@ Expected<SharedArray> SharedArray::make_constant(const std::string& name,
   if (bytes.empty()) bytes = kNothing;
   SharedArray array;
   array.map = CLEW_TRY(create_constants(name, bytes));
-  const size_t pages = (bytes.size() + page_bytes() - 1) / page_bytes();
-  array.memory = CLEW_TRY(Mapping::make(array.map, pages * page_bytes(), false));
+  const size_t pages = (bytes.size() + kPage - 1) / kPage;
+  array.memory = CLEW_TRY(Mapping::make(array.map, pages * kPage, false));
   return array;
 }
 
 Expected<Ring> Ring::make(size_t size_bytes) {
   Ring ring;
-  ring.size_bytes_ = std::bit_ceil(std::clamp<size_t>(size_bytes, page_bytes(), kRingBytesMax));
+  ring.size_bytes_ = std::bit_ceil(std::clamp<size_t>(size_bytes, kPage, kRingBytesMax));
   ring.map_ = CLEW_TRY(create_ring("d_records", ring.size_bytes_));
-  ring.consumer_ = CLEW_TRY(Mapping::make(ring.map_, page_bytes(), true));
-  ring.producer_ =
-      CLEW_TRY(Mapping::make(ring.map_, page_bytes() + 2 * ring.size_bytes_, false, page_bytes()));
+  ring.consumer_ = CLEW_TRY(Mapping::make(ring.map_, kPage, true));
+  ring.producer_ = CLEW_TRY(Mapping::make(ring.map_, kPage + 2 * ring.size_bytes_, false, kPage));
   return ring;
 }
 
@@ -136,7 +131,7 @@ Expected<Ring> Ring::make(size_t size_bytes) {
 uint64_t Ring::read(const std::function<void(std::span<const uint8_t>)>& take) {
   auto& consumer = *reinterpret_cast<uint64_t*>(consumer_.data());
   const auto& producer = *reinterpret_cast<const uint64_t*>(producer_.data());
-  const uint8_t* data = producer_.data() + page_bytes();
+  const uint8_t* data = producer_.data() + kPage;
   uint64_t place = __atomic_load_n(&consumer, __ATOMIC_ACQUIRE);
   const uint64_t end = __atomic_load_n(&producer, __ATOMIC_ACQUIRE);
   uint64_t count = 0;

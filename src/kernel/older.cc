@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "isa/opcode.h"
+#include "kernel/opcodes.h"
 
 namespace clew::kernel {
 namespace {
@@ -14,11 +15,8 @@ namespace {
 using isa::Instruction;
 
 constexpr uint8_t kJumpNotNull = 0x55;
-constexpr uint8_t kMoveImmediate = 0xB7;
-constexpr uint8_t kMove = 0xBF;
 constexpr uint8_t kShiftLeft = 0x67;
 constexpr uint8_t kShiftRightSigned = 0xC7;
-constexpr uint8_t kMove32 = 0xBC;
 constexpr uint8_t kShiftLeft32 = 0x64;
 constexpr uint8_t kShiftRightSigned32 = 0xC4;
 constexpr uint8_t kMemory = 0x60;
@@ -26,19 +24,8 @@ constexpr uint8_t kSwap = 0xD7;
 constexpr uint8_t kToBigEndian = 0xDC;
 constexpr uint8_t kNegate = 0x87;
 constexpr uint8_t kJumpNotNegative = 0x75;  // if dst s>= 0
-constexpr uint8_t kJumpNegative = 0xC5;     // if dst s< 0
 
 using Instructions = std::vector<Instruction>;
-
-bool branches(const Instruction& i) {
-  const bool is_jump =
-      isa::class_of(i) == isa::Class::Jump64 || isa::class_of(i) == isa::Class::Jump32;
-  return is_jump && i.opcode != isa::kCallOpcode && i.opcode != isa::kExitOpcode;
-}
-
-int32_t distance(const Instruction& i) {
-  return i.opcode == isa::kJumpFarOpcode ? i.immediate : i.offset;
-}
 
 int32_t width_bits(const Instruction& i) {
   switch (static_cast<isa::Size>(i.opcode & isa::kSizeMask)) {

@@ -13,6 +13,7 @@
 #include "abi/machine/accessor.h"
 #include "abi/query_window.h"
 #include "isa/opcode.h"
+#include "kernel/opcodes.h"
 #include "kernel/to_bpf.h"
 #include "kernel/to_bpf_reach.h"
 
@@ -22,16 +23,10 @@ namespace {
 using isa::Class;
 using isa::Instruction;
 
-constexpr uint8_t kMoveRegister = 0xBF;
-constexpr uint8_t kAddImmediate = 0x07;
 constexpr uint8_t kSubtractRegister = 0x1F;
-constexpr uint8_t kLoadDouble = 0x79;
-
-constexpr uint8_t kWindow = 6;  // Where the program has its context.
-constexpr uint8_t kFrame = 10;
 
 constexpr Instruction move(uint8_t to, uint8_t from) {
-  return {kMoveRegister, static_cast<uint8_t>(to | from << 4), 0, 0};
+  return {kMove, static_cast<uint8_t>(to | from << 4), 0, 0};
 }
 constexpr Instruction add(uint8_t to, int32_t number) {
   return {kAddImmediate, to, 0, number};
@@ -61,7 +56,7 @@ int32_t window_place(uint32_t offset) {
 // How an accessor's arguments become those of the function, which has the window in front.
 enum class Shape : uint8_t { None, OneNumber, Read, Machine };
 
-struct Callee {
+struct ProbeCallee {
   std::string_view function;
   uint32_t accessor;
   Shape shape;
@@ -72,7 +67,7 @@ constexpr uint32_t number_of(Accessor accessor) {
   return static_cast<uint32_t>(accessor);
 }
 
-constexpr Callee kCallees[] = {
+constexpr ProbeCallee kProbeCallees[] = {
     {"d_query_time", number_of(abi::Accessor::Time), Shape::None},
     {"d_builtin_cpu", number_of(abi::Accessor::Cpu), Shape::None},
     {"d_query_bit_length", number_of(abi::Accessor::BitLength), Shape::OneNumber},
@@ -94,10 +89,10 @@ constexpr Callee kCallees[] = {
     {"d_variable_delete", number_of(abi::MachineAccessor::VariableDelete), Shape::Machine},
 };
 
-class Translator {
+class ProbeTranslator {
  public:
-  Translator(const isa::Program& program, uint32_t clause,
-             std::span<const MachineExtensionCall> calls)
+  ProbeTranslator(const isa::Program& program, uint32_t clause,
+                  std::span<const MachineExtensionCall> calls)
       : code_(program.code), clause_(clause), calls_(calls) {
     function_.name = clause_name(clause);
   }
@@ -138,16 +133,16 @@ class Translator {
         put(code_[at + 1]);
         return {};
       case isa::Load64::Window:
-        put(move(to, kWindow));
+        put(move(to, kWindowRegister));
         put(add(to, window_place(static_cast<uint32_t>(low.immediate))));
         return {};
       case isa::Load64::SiteConstant:
-        put({kLoadDouble, static_cast<uint8_t>(to | kWindow << 4),
+        put({kLoadDouble, static_cast<uint8_t>(to | kWindowRegister << 4),
              static_cast<int16_t>(offsetof(abi::MachineWindowHeader, enabling)), 0});
         return {};
       case isa::Load64::Context:
-        if (to != kWindow) break;
-        put(move(kWindow, kWindow));  // Calls keep it.
+        if (to != kWindowRegister) break;
+        put(move(kWindowRegister, kWindowRegister));  // Calls keep it.
         return {};
       case isa::Load64::Global:
         break;
@@ -177,32 +172,33 @@ class Translator {
   // Frame and context are at constant places of the window.
   Expected<void> memory(Instruction i, uint8_t base) {
     std::optional<int32_t> offset = i.offset;
-    if (base == kFrame) offset = kFrameEnd + i.offset;
-    if (base == kWindow) offset = context_place(i.offset);
+    if (base == kFrameRegister) offset = kFrameEnd + i.offset;
+    if (base == kWindowRegister) offset = context_place(i.offset);
     if (!offset || *offset > std::numeric_limits<int16_t>::max()) {
       return refuse(fmt::format("the kernel has no word {} of the context", i.offset));
     }
     i.offset = static_cast<int16_t>(*offset);
-    if (base == kFrame) i.registers = with_window(i);
+    if (base == kFrameRegister) i.registers = with_window(i);
     put(i);
     return {};
   }
 
   // The same instruction with the window where it has the frame.
   static uint8_t with_window(const Instruction& i) {
-    const uint8_t destination = i.destination() == kFrame ? kWindow : i.destination();
-    const uint8_t source = i.source() == kFrame ? kWindow : i.source();
+    const uint8_t destination =
+        i.destination() == kFrameRegister ? kWindowRegister : i.destination();
+    const uint8_t source = i.source() == kFrameRegister ? kWindowRegister : i.source();
     return static_cast<uint8_t>(destination | source << 4);
   }
 
   Expected<void> arithmetic(const Instruction& i) {
     const bool is_binary = isa::has_register_source(i) && isa::class_of(i) != Class::Ld;
-    if (!is_binary || i.source() != kFrame) {
+    if (!is_binary || i.source() != kFrameRegister) {
       put(i);
       return {};
     }
-    if (i.opcode != kMoveRegister) return refuse("arithmetic with the frame");
-    put(move(i.destination(), kWindow));
+    if (i.opcode != kMove) return refuse("arithmetic with the frame");
+    put(move(i.destination(), kWindowRegister));
     put(add(i.destination(), kFrameEnd));
     return {};
   }
@@ -226,10 +222,10 @@ class Translator {
   }
 
   Expected<void> call(uint32_t accessor) {
-    for (const Callee& callee : kCallees) {
+    for (const ProbeCallee& callee : kProbeCallees) {
       if (callee.accessor != accessor) continue;
       arguments(callee.shape);
-      put(move(1, kWindow));
+      put(move(1, kWindowRegister));
       function_.references.push_back({size(), true, std::string(callee.function)});
       put({isa::kCallOpcode, BPF_PSEUDO_CALL << 4, 0, -1});
       return {};
@@ -249,7 +245,7 @@ class Translator {
         put(move(4, 3));
         put(move(3, 2));
         put(move(2, 1));
-        put({kSubtractRegister, 2 | kWindow << 4, 0, 0});
+        put({kSubtractRegister, 2 | kWindowRegister << 4, 0, 0});
         return;
     }
   }
@@ -283,7 +279,7 @@ class Translator {
 
 Expected<Function> probe_to_bpf(const isa::Program& program, uint32_t clause,
                                 std::span<const MachineExtensionCall> calls) {
-  return Translator(program, clause, calls).translate();
+  return ProbeTranslator(program, clause, calls).translate();
 }
 
 }  // namespace clew::kernel

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "base/page.h"
 
 namespace clew::kernel {
 namespace {
@@ -23,11 +24,6 @@ constexpr uint32_t kWakeBytes = 1;              // At once: the process runs on 
 constexpr std::string_view kDeleted = " (deleted)";
 constexpr std::string_view kAnonymous = "//anon";
 constexpr uint32_t kProtectExecute = 4;  // PROT_EXEC
-
-size_t page_bytes() {
-  static const auto kBytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return kBytes;
-}
 
 // The bodies of records, up to their texts (perf_event_open(2), "MMAP layout"). Behind all of them
 // stands the time, as sample_id_all asks for.
@@ -151,7 +147,7 @@ Expected<ProcessNotices::Buffer> ProcessNotices::open_buffer(int cpu, Wanted wan
   }
   Buffer buffer;
   buffer.event = FileDescriptor(static_cast<int>(result));
-  buffer.memory = CLEW_TRY(Mapping::make(buffer.event, page_bytes() + kDataBytes, true));
+  buffer.memory = CLEW_TRY(Mapping::make(buffer.event, kPage + kDataBytes, true));
   return buffer;
 }
 
@@ -178,7 +174,7 @@ std::vector<int> ProcessNotices::descriptors() const {
 void ProcessNotices::read_buffer(const Buffer& buffer, std::vector<ProcessNotice>& notices,
                                  bool& is_lossy) {
   auto& page = *reinterpret_cast<perf_event_mmap_page*>(buffer.memory.data());
-  const uint8_t* data = buffer.memory.data() + page_bytes();
+  const uint8_t* data = buffer.memory.data() + kPage;
   const uint64_t head = __atomic_load_n(&page.data_head, __ATOMIC_ACQUIRE);
   uint64_t tail = page.data_tail;
   std::vector<uint8_t> record;

@@ -21,19 +21,15 @@ using abi::MachineAccessor;
 using abi::MachineBuiltin;
 using isa::Instruction;
 
-constexpr uint8_t kWindowRegister = 6;
 constexpr uint8_t kBuiltinRegister = 2;
 constexpr uint8_t kStackKindRegister = 4;
 constexpr uint8_t kDepthKindRegister = 2;
-constexpr uint8_t kMoveRegister = 0xBF;
-constexpr uint8_t kAddImmediate = 0x07;
-constexpr uint8_t kMoveImmediate = 0xB7;
-constexpr uint8_t kMoveImmediate32 = 0xB4;
 
 // By MachineAccessor, from kMachineAccessorBase on.
 constexpr std::array<std::string_view, abi::kMachineAccessorCount> kAccessors = {
 #define CLEW_MACHINE_ACCESSOR(name, in_kernel, in_process, arguments) #in_kernel,
 #include "abi/machine/accessors.def"
+#include "kernel/opcodes.h"
 };
 
 std::string_view division(abi::Accessor accessor) {
@@ -137,7 +133,7 @@ class Rewriter {
   }
 
   Expected<Function> rewrite() {
-    function_.code.push_back({kMoveRegister, kWindowRegister | 1 << 4, 0, 0});
+    function_.code.push_back({kMove, kWindowRegister | 1 << 4, 0, 0});
     for (size_t at = 0; at < program_.code.size(); ++at) {
       const Instruction& i = program_.code[at];
       if (const MachineExtensionCall* const call = extension_call(at); call != nullptr) {
@@ -178,7 +174,7 @@ class Rewriter {
     refer_to(call.function, true);
     function_.code.push_back({isa::kCallOpcode, BPF_PSEUDO_CALL << 4, 0, -1});
     for (int half = 0; half < 2; ++half)
-      function_.code.push_back({kMoveRegister, kWindowRegister | kWindowRegister << 4, 0, 0});
+      function_.code.push_back({kMove, kWindowRegister | kWindowRegister << 4, 0, 0});
   }
 
   Expected<void> rewrite_load64(size_t at) {
@@ -190,7 +186,7 @@ class Rewriter {
       case isa::Load64::Window: {
         const uint8_t to = low.destination();
         const auto move = static_cast<uint8_t>(to | kWindowRegister << 4);
-        function_.code.push_back({kMoveRegister, move, 0, 0});
+        function_.code.push_back({kMove, move, 0, 0});
         function_.code.push_back({kAddImmediate, to, 0, low.immediate});
         return {};
       }

@@ -4,24 +4,12 @@
 #include <vector>
 
 #include "isa/opcode.h"
+#include "kernel/opcodes.h"
 
 namespace clew::kernel {
 namespace {
 
 using isa::Instruction;
-
-bool is_jump_class(const Instruction& i) {
-  const auto kind = static_cast<isa::Class>(i.opcode & isa::kClassMask);
-  return kind == isa::Class::Jump64 || kind == isa::Class::Jump32;
-}
-
-bool branches(const Instruction& i) {
-  return is_jump_class(i) && i.opcode != isa::kCallOpcode && i.opcode != isa::kExitOpcode;
-}
-
-int64_t distance(const Instruction& i) {
-  return i.opcode == isa::kJumpFarOpcode ? i.immediate : i.offset;
-}
 
 bool falls_through(const Instruction& i) {
   return i.opcode != isa::kJumpOpcode && i.opcode != isa::kJumpFarOpcode &&

@@ -20,10 +20,10 @@ namespace clew::target {
 namespace {
 
 constexpr std::string_view kVdso = "[vdso]";
-constexpr size_t kEndedMax = 4096;     // Processes whose spaces are kept beyond their end.
-constexpr size_t kSpacesMax = 16;      // Of one pid.
-constexpr size_t kOpenFilesMax = 700;  // Below the common limit of 1024 descriptors.
-constexpr size_t kRangesMax = 4096;    // Of a space.
+constexpr size_t kEndedMax = 4096;        // Processes whose spaces are kept beyond their end.
+constexpr size_t kSpacesMax = 16;         // Of one pid.
+constexpr size_t kOpenFilesMax = 700;     // Below the common limit of 1024 descriptors.
+constexpr size_t kSpaceRangesMax = 4096;  // Of a space.
 constexpr size_t kFormerMax = 256;
 
 // Code that only the kernel uses: where it steps over probes, and what returns lead to that it
@@ -139,7 +139,7 @@ Expected<const AddressSpace*> AddressSpaces::look_at(pid_t pid) {
   fresh.pid = pid;
   for (const Mapping& mapping : mappings) {
     if (!mapping.executable || is_kernels_own(mapping.path)) continue;
-    if (fresh.ranges.size() >= kRangesMax) break;
+    if (fresh.ranges.size() >= kSpaceRangesMax) break;
     fresh.ranges.push_back(range_of(pid, mapping, executable));
   }
   if (fresh.ranges.empty()) {
@@ -249,7 +249,7 @@ void AddressSpaces::map(pid_t pid, const Mapping& mapping) {
       ranges.back().file_offset += ranges.back().begin - one.begin;
     }
   }
-  if (ranges.size() >= kRangesMax) return;
+  if (ranges.size() >= kSpaceRangesMax) return;
   ranges.push_back(range);
   std::sort(ranges.begin(), ranges.end(),
             [](const CodeRange& a, const CodeRange& b) { return a.begin < b.begin; });

@@ -7,10 +7,10 @@ namespace clew::target {
 
 namespace {
 
-constexpr uint32_t kDepthMax = 32;
+constexpr uint32_t kTextDepthMax = 32;
 
 std::string text_at(const Btf& btf, BtfId type, uint32_t depth) {
-  if (depth > kDepthMax) return "void";
+  if (depth > kTextDepthMax) return "void";
   const BtfType description = btf.at(type);
   const bool is_nameless = description.name.empty();
   switch (description.kind) {

@@ -11,7 +11,7 @@ namespace clew::target {
 
 namespace {
 
-constexpr uint64_t kPointerBytes = 8;
+constexpr uint64_t kBtfPointerBytes = 8;
 constexpr uint32_t kDimensionsMax = 64;
 constexpr BtfId kBaseTypesEnd = 100;  // They come first.
 
@@ -59,7 +59,7 @@ uint64_t BtfTypes::size_of(BtfId type) const {
   uint64_t count = 1;
   for (uint32_t depth = 0; depth < kDimensionsMax; ++depth) {
     const BtfType known = btf_.at(btf_.strip(type));
-    if (known.kind == BtfKind::Pointer) return count * kPointerBytes;
+    if (known.kind == BtfKind::Pointer) return count * kBtfPointerBytes;
     if (known.kind != BtfKind::Array) return count * known.size_bytes;
     count *= known.count;
     type = known.target;

@@ -7,18 +7,18 @@ namespace clew::target {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kWords = {"long", "short",    "unsigned", "signed",
-                                                    "char", "__int128", "int"};
+constexpr std::array<std::string_view, 7> kTypeWords = {"long", "short",    "unsigned", "signed",
+                                                        "char", "__int128", "int"};
 
 }  // namespace
 
 std::string c_base_name(std::string_view name) {
-  std::array<unsigned, kWords.size()> counts{};
+  std::array<unsigned, kTypeWords.size()> counts{};
   for (std::string_view rest = name; !rest.empty();) {
     const std::string_view word = rest.substr(0, rest.find(' '));
-    const auto known = std::find(kWords.begin(), kWords.end(), word);
-    if (known == kWords.end()) return std::string(name);
-    ++counts[static_cast<size_t>(known - kWords.begin())];
+    const auto known = std::find(kTypeWords.begin(), kTypeWords.end(), word);
+    if (known == kTypeWords.end()) return std::string(name);
+    ++counts[static_cast<size_t>(known - kTypeWords.begin())];
     rest.remove_prefix(std::min(rest.find_first_not_of(' ', word.size()), rest.size()));
   }
   const auto [longs, shorts, unsigneds, signeds, chars, wides, ints] = counts;

@@ -17,7 +17,7 @@ namespace clew::target {
 namespace {
 
 constexpr size_t kOutputMaxBytes = 16384;
-constexpr unsigned kDepthMax = 160;
+constexpr unsigned kNestingMax = 160;
 
 // RFC 3492 with `_` as the delimiter.
 class Punycode {
@@ -133,7 +133,7 @@ class RustV0 {
   class Nesting {
    public:
     explicit Nesting(RustV0& parser) : parser_(parser) {
-      if (++parser_.depth_ > kDepthMax) parser_.failed_ = true;
+      if (++parser_.depth_ > kNestingMax) parser_.failed_ = true;
     }
     ~Nesting() { --parser_.depth_; }
     Nesting(const Nesting&) = delete;

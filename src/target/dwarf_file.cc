@@ -19,7 +19,7 @@ namespace clew::target {
 namespace {
 
 constexpr size_t kUnitsMax = 1'000'000;
-constexpr size_t kRangesMax = 1'000'000;
+constexpr size_t kUnitRangesMax = 1'000'000;
 
 bool has_dwarf(const ElfFile& file) {
   for (const std::string_view name : {".debug_info", ".zdebug_info"}) {
@@ -183,7 +183,7 @@ std::vector<AddressRange> die_ranges(Dwarf_Die& die) {
   Dwarf_Addr start = 0;
   Dwarf_Addr end = 0;
   ptrdiff_t at = 0;
-  while (ranges.size() < kRangesMax && (at = dwarf_ranges(&die, at, &base, &start, &end)) > 0) {
+  while (ranges.size() < kUnitRangesMax && (at = dwarf_ranges(&die, at, &base, &start, &end)) > 0) {
     if (start < end) ranges.push_back({.address = start, .size_bytes = end - start});
   }
   return ranges;

@@ -7,7 +7,7 @@ namespace clew::target {
 
 namespace {
 
-constexpr unsigned kDepthMax = 256;
+constexpr unsigned kScopesMax = 256;
 
 bool may_hold_functions(int tag) {
   switch (tag) {
@@ -30,7 +30,7 @@ bool may_hold_functions(int tag) {
 
 // Through abstract origins and specifications to the entry that all copies share.
 Dwarf_Die origin_of(Dwarf_Die die) {
-  for (unsigned depth = 0; depth < kDepthMax; ++depth) {
+  for (unsigned depth = 0; depth < kScopesMax; ++depth) {
     Dwarf_Attribute attribute;
     Dwarf_Die next;
     const bool has_origin = dwarf_attr(&die, DW_AT_abstract_origin, &attribute) != nullptr &&
@@ -56,7 +56,7 @@ FunctionTable::UnitFunctions* FunctionTable::unit_functions(DwarfUnit* unit) {
 }
 
 void FunctionTable::walk(Dwarf_Die& parent, unsigned depth, UnitFunctions& functions) {
-  if (depth > kDepthMax) return;
+  if (depth > kScopesMax) return;
   for_each_child(parent, [&](Dwarf_Die& child) {
     const int tag = dwarf_tag(&child);
     if (tag == DW_TAG_subprogram) add_function(child, functions);

@@ -6,6 +6,7 @@
 
 #include <dwarf.h>
 
+#include "base/file_name.h"
 #include "target/byte_reader.h"
 
 namespace clew::target {
@@ -13,10 +14,6 @@ namespace clew::target {
 namespace {
 
 constexpr uint64_t kFilesMax = 1'000'000;
-
-std::string_view last_part(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 class HeaderReader {
  public:
@@ -57,7 +54,7 @@ class HeaderReader {
     while (!reader_.failed()) {
       const std::string_view name = reader_.read_string();
       if (name.empty()) break;
-      if (!visit(last_part(name))) return true;
+      if (!visit(file_name_of(name))) return true;
       reader_.read_uleb128();
       reader_.read_uleb128();
       reader_.read_uleb128();
@@ -88,7 +85,7 @@ class HeaderReader {
       for (uint64_t i = 0; i < count && !format.empty(); ++i) {
         const auto name = read_entry(format);
         if (!name || reader_.failed()) return false;
-        if (is_files && !visit(last_part(*name))) return true;
+        if (is_files && !visit(file_name_of(*name))) return true;
       }
     }
     return !reader_.failed();

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file_name.h"
 #include "base/nearest.h"
 
 namespace clew::target {
@@ -15,10 +16,6 @@ namespace clew::target {
 namespace {
 
 constexpr size_t kAddressesMax = 100'000;
-
-std::string_view file_name_of(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 std::optional<SourceLine> source_of(Dwarf_Line* row) {
   const char* path = dwarf_linesrc(row, nullptr, nullptr);

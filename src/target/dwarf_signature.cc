@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint16_t kIntegerRegisters = 6;
 constexpr uint16_t kVectorRegisters = 8;
-constexpr unsigned kDepthMax = 16;
-constexpr uint64_t kWordBytes = 8;
+constexpr unsigned kArgumentDepthMax = 16;
+constexpr uint64_t kRegisterBytes = 8;
 constexpr uint64_t kRegisterRecordMaxBytes = 16;
 constexpr size_t kParametersMax = 256;
 
@@ -76,17 +76,17 @@ class Classifier {
   }
 
   static void put(Classes& classes, uint64_t offset, Class value) {
-    if (offset / kWordBytes >= classes.words.size()) {
+    if (offset / kRegisterBytes >= classes.words.size()) {
       classes.words[0] = Class::Memory;
       return;
     }
-    Class& word = classes.words[offset / kWordBytes];
+    Class& word = classes.words[offset / kRegisterBytes];
     word = join(word, value);
   }
 
   void place(TypeId type, uint64_t offset, unsigned depth, Classes& classes) {
     const TypeDescription description = types_.describe(type);
-    if (depth > kDepthMax) return put(classes, 0, Class::Memory);
+    if (depth > kArgumentDepthMax) return put(classes, 0, Class::Memory);
     switch (description.kind) {
       case TypeKind::Void:
         return;
@@ -95,12 +95,13 @@ class Classifier {
       case TypeKind::Enumeration:
       case TypeKind::Pointer:
         put(classes, offset, Class::Integer);
-        if (description.size_bytes > kWordBytes) put(classes, offset + kWordBytes, Class::Integer);
+        if (description.size_bytes > kRegisterBytes)
+          put(classes, offset + kRegisterBytes, Class::Integer);
         return;
       case TypeKind::Float:
         // long double is x87: in memory as an argument.
         return put(classes, offset,
-                   description.size_bytes > kWordBytes ? Class::Memory : Class::Vector);
+                   description.size_bytes > kRegisterBytes ? Class::Memory : Class::Vector);
       case TypeKind::Array:
         return place_array(type, description, offset, depth, classes);
       case TypeKind::Record:
@@ -143,10 +144,12 @@ class Classifier {
     const int tag = die == nullptr ? 0 : dwarf_tag(die);
     if (tag == DW_TAG_ptr_to_member_type || tag == DW_TAG_unspecified_type) {
       put(classes, offset, Class::Integer);
-      if (description.size_bytes > kWordBytes) put(classes, offset + kWordBytes, Class::Integer);
-    } else if (tag == DW_TAG_base_type && description.size_bytes <= 2 * kWordBytes) {
+      if (description.size_bytes > kRegisterBytes)
+        put(classes, offset + kRegisterBytes, Class::Integer);
+    } else if (tag == DW_TAG_base_type && description.size_bytes <= 2 * kRegisterBytes) {
       put(classes, offset, Class::Vector);
-      if (description.size_bytes > kWordBytes) put(classes, offset + kWordBytes, Class::Vector);
+      if (description.size_bytes > kRegisterBytes)
+        put(classes, offset + kRegisterBytes, Class::Vector);
     } else {
       put(classes, 0, Class::Memory);
     }
@@ -187,8 +190,9 @@ class Places {
  private:
   void assign_stack(uint64_t size_bytes, uint64_t alignment, Parameter& out) {
     // Word 0 lies at rsp + 8, which is a multiple of 16 at entry: so even words are aligned.
-    if (alignment >= 2 * kWordBytes) stack_ += stack_ % 2;
-    const uint64_t words = std::max<uint64_t>((size_bytes + kWordBytes - 1) / kWordBytes, 1);
+    if (alignment >= 2 * kRegisterBytes) stack_ += stack_ % 2;
+    const uint64_t words =
+        std::max<uint64_t>((size_bytes + kRegisterBytes - 1) / kRegisterBytes, 1);
     if (words == 1 && stack_ <= UINT16_MAX) {
       out.place = ArgumentPlace::Stack;
       out.index = static_cast<uint16_t>(stack_);
@@ -287,9 +291,9 @@ Signature read_signature(Dwarf_Die function, uint64_t address, bool may_break_co
     parameter.type = types.type_of(die);
     const TypeDescription description = types.describe(parameter.type);
     const bool is_wide =
-        description.kind != TypeKind::Record && description.size_bytes > kWordBytes;
+        description.kind != TypeKind::Record && description.size_bytes > kRegisterBytes;
     places.assign(classifier.classify(parameter.type), description.size_bytes,
-                  is_wide ? 2 * kWordBytes : kWordBytes, parameter);
+                  is_wide ? 2 * kRegisterBytes : kRegisterBytes, parameter);
     const bool is_scalar =
         parameter.place != ArgumentPlace::IntegerPair && description.kind != TypeKind::Record;
     const bool is_known = is_scalar && place_from_location(die, address, parameter);

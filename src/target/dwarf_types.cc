@@ -14,7 +14,7 @@ namespace clew::target {
 namespace {
 
 // Broken DWARF can go in circles; no program goes this deep.
-constexpr unsigned kDepthMax = 32;
+constexpr unsigned kTypeDepthMax = 32;
 constexpr size_t kMembersMax = 65536;
 constexpr uint64_t kPointerBytes = 8;
 
@@ -181,7 +181,7 @@ void TypeTable::fill(TypeId type) {
 
 // A record without a name of its own has that of its typedef, by which find() finds it again.
 void TypeTable::fill_names(TypeDescription& description, Dwarf_Die die, Dwarf_Die stripped) {
-  for (unsigned depth = 0; is_qualifier(dwarf_tag(&die)) && depth < kDepthMax; ++depth) {
+  for (unsigned depth = 0; is_qualifier(dwarf_tag(&die)) && depth < kTypeDepthMax; ++depth) {
     const auto next = die_reference(die, DW_AT_type);
     if (!next) return;
     die = *next;
@@ -198,7 +198,7 @@ void TypeTable::fill_names(TypeDescription& description, Dwarf_Die die, Dwarf_Di
 Dwarf_Die TypeTable::definition_of(Dwarf_Die die) {
   for (unsigned depth = 0; is_transparent(dwarf_tag(&die)); ++depth) {
     const auto next = die_reference(die, DW_AT_type);
-    if (!next || depth > kDepthMax) return {};
+    if (!next || depth > kTypeDepthMax) return {};
     die = *next;
   }
   const int tag = dwarf_tag(&die);
@@ -285,7 +285,7 @@ void TypeTable::fill_enumeration(TypeDescription& description, Dwarf_Die& die) {
 void TypeTable::fill_array(TypeDescription& description, Dwarf_Die& die) {
   std::vector<uint64_t> counts;
   for_each_child(die, [&](Dwarf_Die& child) {
-    if (dwarf_tag(&child) != DW_TAG_subrange_type || counts.size() > kDepthMax) return;
+    if (dwarf_tag(&child) != DW_TAG_subrange_type || counts.size() > kTypeDepthMax) return;
     const auto count = die_unsigned(child, DW_AT_count);
     const auto upper = die_unsigned(child, DW_AT_upper_bound);
     // `int a[0]` has an upper bound of -1, which must not become a count of 2^64.
@@ -311,7 +311,7 @@ void TypeTable::fill_array(TypeDescription& description, Dwarf_Die& die) {
 }
 
 std::string TypeTable::name_of(Dwarf_Die& die, unsigned depth) {
-  if (depth > kDepthMax) return "…";
+  if (depth > kTypeDepthMax) return "…";
   const int tag = dwarf_tag(&die);
   auto target = die_reference(die, DW_AT_type);
   const auto target_name = [&] { return target ? name_of(*target, depth + 1) : "void"; };
@@ -389,7 +389,7 @@ void TypeTable::index_unit(size_t unit) {
 }
 
 void TypeTable::index_scope(Dwarf_Die& scope, const std::string& prefix, unsigned depth) {
-  if (depth > kDepthMax) return;
+  if (depth > kTypeDepthMax) return;
   for_each_child(scope, [&](Dwarf_Die& child) {
     const int tag = dwarf_tag(&child);
     if (tag == DW_TAG_namespace) {
@@ -447,7 +447,7 @@ TypeId TypeTable::find(std::string_view text) {
     if (die == nullptr) return kVoidType;
     type = add(*die);
   }
-  for (unsigned i = 0; i < std::min(wanted.pointers, kDepthMax); ++i) {
+  for (unsigned i = 0; i < std::min(wanted.pointers, kTypeDepthMax); ++i) {
     type = pointer_to(type);
   }
   return type;
@@ -464,7 +464,7 @@ std::vector<TypeMember> TypeTable::members(TypeId record) {
 
 void TypeTable::add_members(Dwarf_Die& record, uint64_t offset, unsigned depth,
                             std::vector<TypeMember>& result) {
-  if (depth > kDepthMax) return;
+  if (depth > kTypeDepthMax) return;
   for_each_child(record, [&](Dwarf_Die& child) {
     const int tag = dwarf_tag(&child);
     const bool is_stored = tag == DW_TAG_member || tag == DW_TAG_inheritance;

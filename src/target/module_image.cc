@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "base/file_name.h"
 #include "base/log.h"
 #include "target/debug_file.h"
 #include "target/dynamic.h"
@@ -49,10 +50,6 @@ Expected<ImageTables> read_cached(ElfFile& file, const std::string& path,
   file.end_log();
   if (tables && !log.failed()) cache.store(entry, log, *tables);
   return tables;
-}
-
-std::string file_name_of(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
 }
 
 }  // namespace

@@ -14,16 +14,13 @@
 #include <unistd.h>
 
 #include "base/file_descriptor.h"
+#include "base/file_name.h"
 #include "target/pattern.h"
 #include "target/proc_file.h"
 
 namespace clew::target {
 
 namespace {
-
-std::string_view file_name_of(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0: all of it.
-}
 
 template <typename T>
 std::optional<T> number_in(std::string_view text) {

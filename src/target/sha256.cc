@@ -14,10 +14,10 @@ namespace clew::target {
 
 namespace {
 
-constexpr size_t kWords = 64;
+constexpr size_t kRounds = 64;
 
 // The first 32 bits of the fractions of the cube roots of the first 64 primes (FIPS 180-4, 4.2.2).
-alignas(16) constexpr std::array<uint32_t, kWords> kConstants = {
+alignas(16) constexpr std::array<uint32_t, kRounds> kConstants = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -50,16 +50,16 @@ uint32_t big_endian(const uint8_t* bytes) {
 }
 
 void compress_block(std::array<uint32_t, 8>& state, const uint8_t* block) {
-  std::array<uint32_t, kWords> w{};
+  std::array<uint32_t, kRounds> w{};
   for (size_t t = 0; t < 16; ++t)
     w[t] = big_endian(block + 4 * t);
-  for (size_t t = 16; t < kWords; ++t) {
+  for (size_t t = 16; t < kRounds; ++t) {
     const uint32_t s0 = std::rotr(w[t - 15], 7) ^ std::rotr(w[t - 15], 18) ^ (w[t - 15] >> 3);
     const uint32_t s1 = std::rotr(w[t - 2], 17) ^ std::rotr(w[t - 2], 19) ^ (w[t - 2] >> 10);
     w[t] = s1 + w[t - 7] + s0 + w[t - 16];
   }
   auto [a, b, c, d, e, f, g, h] = state;
-  for (size_t t = 0; t < kWords; ++t) {
+  for (size_t t = 0; t < kRounds; ++t) {
     const uint32_t s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
     const uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + kConstants[t] + w[t];
     const uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
@@ -87,7 +87,7 @@ __attribute__((target("sha,sse4.1"))) void compress_by_instructions(std::array<u
   for (size_t i = 0; i < 4; ++i) {
     w[i] = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block) + i), order);
   }
-  for (size_t step = 0; step < kWords / 4; ++step) {
+  for (size_t step = 0; step < kRounds / 4; ++step) {
     const auto* const constants = reinterpret_cast<const __m128i*>(&kConstants[4 * step]);
     __m128i& now = w[step % 4];
     const __m128i& last = w[(step + 3) % 4];

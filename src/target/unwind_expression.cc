@@ -23,8 +23,6 @@ constexpr uint8_t kLiteral31 = 0x4f;
 constexpr uint8_t kRegister0 = 0x70;
 constexpr uint8_t kRegister31 = 0x8f;
 
-constexpr uint8_t kSpColumn = 7;
-constexpr uint8_t kFpColumn = 6;
 constexpr uint8_t kPcColumn = 16;
 
 struct RegisterOffset {

@@ -11,6 +11,10 @@
 
 namespace clew::target {
 
+// DWARF's numbers of rsp and rbp.
+inline constexpr uint8_t kSpColumn = 7;
+inline constexpr uint8_t kFpColumn = 6;
+
 // As the fields of UnwindRule; kind is Base, Plt or Unsupported.
 struct CfaExpression {
   UnwindKind kind = UnwindKind::Unsupported;

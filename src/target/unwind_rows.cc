@@ -16,8 +16,6 @@ namespace clew::target {
 namespace {
 
 constexpr uint64_t kReturnColumn = 16;  // psABI x86-64, figure 3.36.
-constexpr uint64_t kFpColumn = 6;
-constexpr uint8_t kSpColumn = 7;
 constexpr uint64_t kBxColumn = 3;
 constexpr uint64_t kRegisterColumnsMax = 16;  // Those that can be a base.
 constexpr size_t kRememberedMax = 64;

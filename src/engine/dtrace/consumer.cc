@@ -12,6 +12,7 @@
 
 #include "base/clock_ns.h"
 #include "base/spawn_attributes.h"
+#include "engine/dtrace/followed_records.h"
 #include "output/d/stored_key.h"
 #include "query/d/check_options.h"
 
@@ -24,12 +25,6 @@ namespace {
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(clock_ns(CLOCK_MONOTONIC));
-}
-
-MachineRecordHeader header_of(std::span<const uint8_t> record) {
-  MachineRecordHeader header{};
-  std::memcpy(&header, record.data(), sizeof header);
-  return header;
 }
 
 // How long records may wait (option switchrate).

@@ -11,16 +11,12 @@ namespace clew::engine {
 
 using abi::MachineRecordHeader;
 
-namespace {
-
 MachineRecordHeader header_of(std::span<const uint8_t> record) {
   MachineRecordHeader header{};
   CLEW_ASSERT(record.size() >= sizeof header);
   std::memcpy(&header, record.data(), sizeof header);
   return header;
 }
-
-}  // namespace
 
 void follow(std::span<const FollowedRecords::Record> records, size_t count,
             const FollowedRecords::Take& take) {

@@ -15,6 +15,8 @@
 
 namespace clew::engine {
 
+abi::MachineRecordHeader header_of(std::span<const uint8_t> record);
+
 class FollowedRecords {
  public:
   using Record = std::vector<uint8_t>;

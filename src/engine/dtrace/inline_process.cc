@@ -14,6 +14,7 @@
 
 #include "base/clock_ns.h"
 #include "base/error_text.h"
+#include "base/page.h"
 #include "engine/dtrace/inline_clock.h"
 #include "engine/memory_need.h"
 #include "engine/session_file.h"
@@ -27,8 +28,6 @@ namespace clew::engine {
 static_assert(offsetof(abi::MachineShared, activity) == 0);
 
 namespace {
-
-constexpr uint64_t kPage = 4096;
 
 abi::RegionLayout region_layout(CellRoom room) {
   abi::RegionLayout layout{};

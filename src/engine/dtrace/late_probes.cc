@@ -12,8 +12,8 @@
 namespace clew::engine {
 namespace {
 
-constexpr size_t kFilesMax = size_t{1} << 16;  // Seen ones are forgotten then.
-constexpr size_t kLooksMax = 256;              // Files of one turn.
+constexpr size_t kSeenFilesMax = size_t{1} << 16;  // Seen ones are forgotten then.
+constexpr size_t kLooksMax = 256;                  // Files of one turn.
 
 bool is_glob(std::string_view text) {
   return text.find_first_of("*?[") != std::string_view::npos;
@@ -122,7 +122,7 @@ Expected<void> LateProbes::turn() {
 }
 
 void LateProbes::look() {
-  if (seen_.size() > kFilesMax) seen_.clear();
+  if (seen_.size() > kSeenFilesMax) seen_.clear();
   std::set<pid_t> changed;
   std::vector<kernel::MappedFile> files;
   bool is_lossy = false;

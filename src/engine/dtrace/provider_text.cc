@@ -12,14 +12,13 @@ namespace clew::engine {
 
 using query::d::ProviderDefinition;
 using query::d::TypeId;
-using query::d::TypeKind;
 using query::d::TypeParameter;
 using query::d::TypeTable;
 using Probe = ProviderDefinition::Probe;
 
 namespace {
 
-constexpr size_t kRegisterArguments = 6;  // System V ABI, 3.2.3
+constexpr size_t kArgumentsInRegisters = 6;  // System V ABI, 3.2.3
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
@@ -78,10 +77,11 @@ TypeId known_to_scripts(TypeTable& types, TypeId type) {
   static const TypeTable kOfEveryScript;
   const query::d::Type& here = types.at(type);
   const TypeId target = here.target;
-  if (here.kind == TypeKind::Pointer) return types.pointer_to(known_to_scripts(types, target));
+  if (here.kind == query::d::TypeKind::Pointer)
+    return types.pointer_to(known_to_scripts(types, target));
   const bool is_plain = types.is_integer(type) || types.is_pointer(type);
   const bool is_known = kOfEveryScript.find_base(here.name) != query::d::kNoType;
-  if (here.kind != TypeKind::Typedef || is_known || !is_plain) return type;
+  if (here.kind != query::d::TypeKind::Typedef || is_known || !is_plain) return type;
   return known_to_scripts(types, target);
 }
 
@@ -278,7 +278,7 @@ std::string guard_of(std::string_view file_name) {
 // --- functions of Solaris' kind ------------------------------------------------------------------
 
 std::string register_place(size_t index, uint32_t size_bytes) {
-  constexpr std::array<std::array<std::string_view, 4>, kRegisterArguments> kNames = {
+  constexpr std::array<std::array<std::string_view, 4>, kArgumentsInRegisters> kNames = {
       {{"dil", "di", "edi", "rdi"},
        {"sil", "si", "esi", "rsi"},
        {"dl", "dx", "edx", "rdx"},
@@ -294,9 +294,9 @@ std::string places_in_function(const Probe& probe, const TypeTable& types) {
   std::string places;
   for (size_t i = 0; i < probe.native.size(); ++i) {
     const Passed argument = passed(types, probe.native[i].type);
-    const std::string place = i < kRegisterArguments
+    const std::string place = i < kArgumentsInRegisters
                                   ? register_place(i, argument.size_bytes)
-                                  : fmt::format("{}(%rsp)", 8 + 8 * (i - kRegisterArguments));
+                                  : fmt::format("{}(%rsp)", 8 + 8 * (i - kArgumentsInRegisters));
     places += (i == 0 ? "" : " ") + argument.prefix() + place;
   }
   return places;

@@ -10,13 +10,13 @@ namespace {
 
 constexpr uint64_t kAlways = ~uint64_t{0};
 
-struct Made {
+struct MadeRecord {
   uint64_t time_ns = 0;
   uint32_t probe = 0;
 };
 
-void add(RecordMerge& merge, std::vector<Made> records) {
-  for (const Made& made : records) {
+void add(RecordMerge& merge, std::vector<MadeRecord> records) {
+  for (const MadeRecord& made : records) {
     abi::MachineRecordHeader header{};
     header.size_bytes = sizeof header;
     header.time_ns = made.time_ns;

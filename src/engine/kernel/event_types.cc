@@ -21,7 +21,7 @@ constexpr TypeHandle kOurs = TypeHandle{1} << 63;
 constexpr unsigned kStarsShift = 48;
 constexpr TypeHandle kStarsMask = 0xFF;
 constexpr TypeHandle kMade = TypeHandle{1} << 40;
-constexpr unsigned kModuleShift = 32;
+constexpr unsigned kKernelModuleShift = 32;
 constexpr TypeHandle kModuleMask = 0xFF;
 constexpr TypeHandle kNumberMask = (TypeHandle{1} << 32) - 1;
 constexpr uint16_t kTextBytes = 128;  // Of a text whose length the event says itself.
@@ -34,7 +34,7 @@ TypeHandle stars_of(TypeHandle handle) {
   return (handle >> kStarsShift) & kStarsMask;
 }
 uint32_t module_of(TypeHandle handle) {
-  return static_cast<uint32_t>((handle >> kModuleShift) & kModuleMask);
+  return static_cast<uint32_t>((handle >> kKernelModuleShift) & kModuleMask);
 }
 target::BtfId number_of(TypeHandle handle) {
   return static_cast<target::BtfId>(handle & kNumberMask);
@@ -46,7 +46,7 @@ target::BtfId number_of(TypeHandle handle) {
 TypeHandle EventTypes::handle_of(uint32_t module, target::BtfId type) {
   if (type == target::kBtfVoid) return 0;
   const bool is_own = module == 0 || type < types_of(module).first_id();
-  return kOurs | (is_own ? 0 : TypeHandle{module} << kModuleShift) | type;
+  return kOurs | (is_own ? 0 : TypeHandle{module} << kKernelModuleShift) | type;
 }
 
 void keep_common(std::optional<std::vector<query::Parameter>>& common,

@@ -22,16 +22,16 @@ constexpr uint8_t kRbx = 3;
 constexpr uint8_t kRbp = 6;
 constexpr uint8_t kRsp = 7;
 
-using Value = std::optional<uint64_t>;
+using Known = std::optional<uint64_t>;
 
 struct Frame {
   uint64_t pc = 0;
-  Value sp;
-  Value bp;
-  Value bx;
+  Known sp;
+  Known bp;
+  Known bx;
   bool is_called = false;  // Its pc is behind a call.
 
-  [[nodiscard]] Value base(uint8_t number) const {
+  [[nodiscard]] Known base(uint8_t number) const {
     if (number == kRsp) return sp;
     if (number == kRbp) return bp;
     return number == kRbx ? bx : std::nullopt;
@@ -50,7 +50,7 @@ const target::ProcessModule* module_at(const std::vector<target::ProcessModule>&
   return found == modules.end() ? nullptr : &*found;
 }
 
-Value word_at(pid_t process, const Value& address) {
+Known word_at(pid_t process, const Known& address) {
   uint64_t word = 0;
   std::array<uint8_t, sizeof(word)> bytes{};
   if (!address || !target::read_memory(process, *address, bytes)) return std::nullopt;
@@ -58,22 +58,22 @@ Value word_at(pid_t process, const Value& address) {
   return word;
 }
 
-Value plus(const Value& base, int64_t offset) {
-  return base ? Value(*base + static_cast<uint64_t>(offset)) : std::nullopt;
+Known plus(const Known& base, int64_t offset) {
+  return base ? Known(*base + static_cast<uint64_t>(offset)) : std::nullopt;
 }
 
-Value cfa_of(pid_t process, const Frame& frame, const UnwindRule& rule, uint64_t address) {
+Known cfa_of(pid_t process, const Frame& frame, const UnwindRule& rule, uint64_t address) {
   if (rule.kind == UnwindKind::Plt) {
     const bool has_pushed = (address & 15) >= static_cast<uint64_t>(rule.second_offset);
     return plus(frame.sp, rule.offset + (has_pushed ? 8 : 0));
   }
   if (rule.kind != UnwindKind::Base) return std::nullopt;
-  const Value at = plus(frame.base(rule.base), rule.offset);
+  const Known at = plus(frame.base(rule.base), rule.offset);
   return rule.is_loaded ? plus(word_at(process, at), rule.second_offset) : at;
 }
 
-Value saved(pid_t process, const SavedRegister& how, const Frame& frame, const Value& same,
-            const Value& cfa) {
+Known saved(pid_t process, const SavedRegister& how, const Frame& frame, const Known& same,
+            const Known& cfa) {
   switch (how.at) {
     case SavedAt::Same:
       return same;
@@ -99,9 +99,9 @@ const UnwindRule* rule_at(const target::UnwindRows& rows, uint64_t address) {
 // Nothing when the caller is not known.
 std::optional<Frame> caller_of(pid_t process, const Frame& frame, const UnwindRule& rule,
                                uint64_t address) {
-  const Value cfa = cfa_of(process, frame, rule, address);
+  const Known cfa = cfa_of(process, frame, rule, address);
   if (!cfa) return std::nullopt;
-  const Value pc = saved(process, rule.pc, frame, std::nullopt, cfa);
+  const Known pc = saved(process, rule.pc, frame, std::nullopt, cfa);
   if (!pc) return std::nullopt;
   return Frame{.pc = *pc,
                .sp = cfa,
@@ -125,7 +125,7 @@ std::optional<uint64_t> CallSites::find(pid_t process, const user_regs_struct& r
                                         const IsInCopy& is_in_copy) const {
   const bool is_waiting = registers.rbp == 0 && registers.rbx == 0;
   const auto if_known = [is_waiting](uint64_t value) {
-    return is_waiting ? std::nullopt : Value(value);
+    return is_waiting ? std::nullopt : Known(value);
   };
   Frame frame{.pc = registers.rip,
               .sp = registers.rsp,
@@ -133,7 +133,7 @@ std::optional<uint64_t> CallSites::find(pid_t process, const user_regs_struct& r
               .bx = if_known(registers.rbx)};
   for (unsigned frames = 0; frames < kFramesMax; ++frames) {
     const uint64_t inside = frame.pc - (frame.is_called ? 1 : 0);
-    if (is_in_copy(inside)) return frames == 0 ? std::nullopt : Value(frame.pc);
+    if (is_in_copy(inside)) return frames == 0 ? std::nullopt : Known(frame.pc);
     const target::ProcessModule* const module = module_at(modules, inside);
     const auto rows = module == nullptr ? rows_.end() : rows_.find(key_of(*module));
     if (rows == rows_.end()) return std::nullopt;

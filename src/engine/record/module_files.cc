@@ -25,7 +25,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kLeftOut = {"ld-linux", "libc.so", "libm.so", "libgcc_s",
                                                       "libstdc++.so"};
 
-constexpr size_t kFilesMax = 512;
+constexpr size_t kModuleFilesMax = 512;
 constexpr size_t kKeptBytesMax = 32U << 20;  // Of copies.
 
 bool is_left_out(std::string_view path) {
@@ -96,7 +96,7 @@ Expected<std::shared_ptr<const ModuleFile>> ModuleFiles::read(const target::Proc
     file->digest = whole.digest();
   }
   file->opens_libraries = imports_any(file->names, kOpening);
-  if (files_.size() >= kFilesMax) files_.clear();
+  if (files_.size() >= kModuleFilesMax) files_.clear();
   if (key) files_[*key] = file;
   return file;
 }

@@ -27,7 +27,7 @@ Expected<void> check(const Request& request) {
   return {};
 }
 
-Expected<query::Query> parse(const Request& request) {
+Expected<query::Query> parse_for_recording(const Request& request) {
   query::Vocabulary vocabulary;
   for (const std::string& path : request.vocabulary_paths)
     CLEW_TRY(vocabulary.load(path));
@@ -52,7 +52,7 @@ bool asks_recording(const query::Text& text) {
 Expected<void> ask_recording(const Request& request, int stop_descriptor, output::RowSink& sink,
                              Notices& notices) {
   CLEW_TRY(check(request));
-  const plan::Plan plan = plan::plain(CLEW_TRY(parse(request)));
+  const plan::Plan plan = plan::plain(CLEW_TRY(parse_for_recording(request)));
   const std::unique_ptr<SnapSource> source = CLEW_TRY(SnapSource::open(plan, notices));
   session::Numbers numbers;
   CLEW_TRY(source->prepare(query::Reporter(request.text), numbers));
@@ -68,7 +68,7 @@ Expected<void> ask_recording(const Request& request, int stop_descriptor, output
 
 Expected<std::string> explain_recording(const Request& request) {
   CLEW_TRY(check(request));
-  const plan::Plan plan = plan::plain(CLEW_TRY(parse(request)));
+  const plan::Plan plan = plan::plain(CLEW_TRY(parse_for_recording(request)));
   return fmt::format("query\n{}\n\nplan\n{}\nrecordings, and no process\n{}",
                      query::print(plan.query), plan::print(plan),
                      CLEW_TRY(SnapSource::describe(plan)));

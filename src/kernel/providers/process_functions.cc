@@ -10,16 +10,13 @@
 
 #include <fmt/format.h>
 
+#include "base/file_name.h"
 #include "kernel/providers/boundaries.h"
 #include "kernel/uprobe_place.h"
 
 namespace clew::kernel {
 
 namespace {
-
-std::string_view file_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 std::optional<uint64_t> parse_hex(std::string_view text) {
   uint64_t value = 0;
@@ -210,7 +207,7 @@ Expected<void> match_module(target::Catalog& catalog, size_t index, const ProbeG
 
 std::string probe_module_name(const target::CatalogModule& module) {
   if (module.file.is_executable) return module.display_name;
-  return std::string(file_name(module.file.path));
+  return std::string(file_name_of(module.file.path));
 }
 
 bool matches_file_name(const Glob& glob, std::string_view name) {
@@ -223,7 +220,7 @@ bool matches_file_name(const Glob& glob, std::string_view name) {
 }
 
 bool matches_module(const Glob& glob, const target::CatalogModule& module) {
-  return matches_file_name(glob, file_name(module.file.path)) ||
+  return matches_file_name(glob, file_name_of(module.file.path)) ||
          glob.matches(module.display_name) || (module.file.is_executable && glob.matches("a.out"));
 }
 

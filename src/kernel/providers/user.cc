@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "base/file_name.h"
 #include "kernel/providers/lock_functions.h"
 #include "kernel/providers/process_functions.h"
 #include "kernel/providers/providers.h"
@@ -52,12 +53,8 @@ size_t trailing_digits(std::string_view text) {
   return static_cast<size_t>(end - text.rbegin());
 }
 
-std::string_view file_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
 bool matches_file(const Glob& glob, const target::ProcessModule& module) {
-  return matches_file_name(glob, file_name(module.path)) ||
+  return matches_file_name(glob, file_name_of(module.path)) ||
          (module.is_executable && glob.matches("a.out"));
 }
 
@@ -240,7 +237,7 @@ class UserProvider final : public Provider {
       if (!globs.function.matches(function)) continue;
       Probe probe;
       probe.provider = provider;
-      probe.module = file_name(module.path);
+      probe.module = file_name_of(module.path);
       probe.function = function;
       probe.name = name;
       probe.kind = AttachKind::Usdt;
