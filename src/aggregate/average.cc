@@ -6,7 +6,7 @@
 namespace clew::aggregate {
 namespace {
 
-void add_value(const AggregateSpec&, Cell cell, uint64_t value) {
+void add_to_average(const AggregateSpec&, Cell cell, uint64_t value) {
   ++cell[0];
   cell[1] += value;
 }
@@ -22,7 +22,7 @@ int64_t d_average(ConstCell cell, int64_t divisor) {
   return divide(sum, static_cast<int64_t>(cell[0]));
 }
 
-long double d_order(ConstCell cell) {
+long double d_order_of_average(ConstCell cell) {
   if (cell[0] == 0) return 0;
   return static_cast<long double>(static_cast<int64_t>(cell[1])) /
          static_cast<long double>(cell[0]);
@@ -32,11 +32,11 @@ long double d_order(ConstCell cell) {
 
 const Operations kAverage = {.words = 2,
                              .result = ColumnType::Float,
-                             .add = add_value,
+                             .add = add_to_average,
                              .merge = merge_sums,
                              .subtract = subtract_sums,
                              .finish = finish_average,
                              .real = &kRealAverage,
-                             .d = {.number = d_average, .order = d_order}};
+                             .d = {.number = d_average, .order = d_order_of_average}};
 
 }  // namespace clew::aggregate

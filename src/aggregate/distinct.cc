@@ -28,11 +28,11 @@ void raise_register(Cell cell, uint32_t index, uint32_t rank) {
   cell[index / 8] |= uint64_t{rank} << shift;
 }
 
-void add_value(const AggregateSpec&, Cell cell, uint64_t value) {
+void add_to_distinct(const AggregateSpec&, Cell cell, uint64_t value) {
   add_distinct(cell, hash_step(kHashSeed, value));
 }
 
-void merge_cells(const AggregateSpec&, Cell into, ConstCell from) {
+void merge_distinct(const AggregateSpec&, Cell into, ConstCell from) {
   for (uint32_t i = 0; i < abi::kDistinctRegisters; ++i)
     raise_register(into, i, register_at(from, i));
 }
@@ -84,7 +84,7 @@ Value finish_estimate(const AggregateSpec&, ConstCell cell) {
   return static_cast<uint64_t>(std::llround(std::min(estimate, 9e18)));
 }
 
-void read_d(Cell cell, ConstCell counted, uint64_t bucket) {
+void read_d_distinct(Cell cell, ConstCell counted, uint64_t bucket) {
   CLEW_ASSERT(bucket < abi::kDistinctRegisters);
   cell[bucket / 8] = counted[0] << (bucket % 8 * 8);
 }
@@ -99,9 +99,9 @@ void add_distinct(std::span<uint64_t> cell, uint64_t hash) {
 const Operations kDistinct = {.words = abi::kDistinctWords,
                               .result = ColumnType::Unsigned,
                               .is_approximate = true,
-                              .add = add_value,
-                              .merge = merge_cells,
+                              .add = add_to_distinct,
+                              .merge = merge_distinct,
                               .finish = finish_estimate,
-                              .d = {.read = read_d}};
+                              .d = {.read = read_d_distinct}};
 
 }  // namespace clew::aggregate

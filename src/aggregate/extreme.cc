@@ -9,7 +9,7 @@ namespace clew::aggregate {
 namespace {
 
 template <bool kLargest>
-void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
+void add_to_extreme(const AggregateSpec& spec, Cell cell, uint64_t value) {
   const uint64_t low = kLargest ? cell[0] : value;
   const uint64_t high = kLargest ? value : cell[0];
   const bool is_better =
@@ -19,15 +19,15 @@ void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
 }
 
 template <bool kLargest>
-void merge_cells(const AggregateSpec& spec, Cell into, ConstCell from) {
-  if (from[1] != 0) add_value<kLargest>(spec, into, from[0]);
+void merge_extremes(const AggregateSpec& spec, Cell into, ConstCell from) {
+  if (from[1] != 0) add_to_extreme<kLargest>(spec, into, from[0]);
 }
 
 Value finish_cell(const AggregateSpec& spec, ConstCell cell) {
   return cell[1] == 0 ? Value() : scaled_integer(spec, cell[0]);
 }
 
-void read_d(Cell cell, ConstCell counted, uint64_t) {
+void read_d_extreme(Cell cell, ConstCell counted, uint64_t) {
   cell[0] = counted[0];
   cell[1] = 1;
 }
@@ -43,11 +43,11 @@ template <bool kLargest>
 constexpr Operations operations(const Operations& real) {
   return {.words = 2,
           .result = ColumnType::Integer,
-          .add = add_value<kLargest>,
-          .merge = merge_cells<kLargest>,
+          .add = add_to_extreme<kLargest>,
+          .merge = merge_extremes<kLargest>,
           .finish = finish_cell,
           .real = &real,
-          .d = {.read = read_d, .merge = merge_d<kLargest>}};
+          .d = {.read = read_d_extreme, .merge = merge_d<kLargest>}};
 }
 
 }  // namespace

@@ -6,15 +6,15 @@
 namespace clew::aggregate {
 namespace {
 
-uint64_t words_of(const AggregateSpec& spec) {
+uint64_t words_of_log_linear(const AggregateSpec& spec) {
   return abi::one_sided_buckets(log_linear_of(spec));
 }
 
-void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
+void add_to_log_linear(const AggregateSpec& spec, Cell cell, uint64_t value) {
   ++cell[abi::one_sided_bucket(log_linear_of(spec), static_cast<int64_t>(value))];
 }
 
-Value finish_histogram(const AggregateSpec& spec, ConstCell cell) {
+Value finish_log_linear(const AggregateSpec& spec, ConstCell cell) {
   Histogram histogram{.kind = HistogramKind::Llquantize, .buckets = {}};
   histogram.buckets.push_back({.edge = BucketEdge::Below, .count = cell[0]});
   uint64_t end = 0;
@@ -32,7 +32,7 @@ Value finish_histogram(const AggregateSpec& spec, ConstCell cell) {
 }
 
 // All that is below the lowest magnitude, negative numbers included, is one bucket for queries.
-void read_d(Cell cell, ConstCell counted, uint64_t) {
+void read_d_log_linear(Cell cell, ConstCell counted, uint64_t) {
   const size_t middle = counted.size() / 2;
   for (size_t i = 0; i < counted.size(); ++i)
     cell[i <= middle ? 0 : i - middle] += counted[i];
@@ -56,12 +56,12 @@ Value finish_d(const AggregateSpec& spec, ConstCell cell) {
 
 }  // namespace
 
-const Operations kLlquantize = {.words_of = words_of,
+const Operations kLlquantize = {.words_of = words_of_log_linear,
                                 .result = ColumnType::Histogram,
-                                .add = add_value,
+                                .add = add_to_log_linear,
                                 .merge = merge_sums,
                                 .subtract = subtract_sums,
-                                .finish = finish_histogram,
-                                .d = {.read = read_d, .finish = finish_d}};
+                                .finish = finish_log_linear,
+                                .d = {.read = read_d_log_linear, .finish = finish_d}};
 
 }  // namespace clew::aggregate

@@ -5,15 +5,15 @@
 namespace clew::aggregate {
 namespace {
 
-uint64_t words_of(const AggregateSpec& spec) {
+uint64_t words_of_linear(const AggregateSpec& spec) {
   return abi::linear_buckets(linear_of(spec));
 }
 
-void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
+void add_to_linear(const AggregateSpec& spec, Cell cell, uint64_t value) {
   ++cell[abi::linear_bucket(linear_of(spec), static_cast<int64_t>(value))];
 }
 
-Value finish_histogram(const AggregateSpec& spec, ConstCell cell) {
+Value finish_linear(const AggregateSpec& spec, ConstCell cell) {
   Histogram histogram{.kind = HistogramKind::Lquantize, .buckets = {}};
   histogram.buckets.push_back({.low = spec.low, .edge = BucketEdge::Below, .count = cell[0]});
   for (size_t i = 1; i < cell.size(); ++i)
@@ -24,11 +24,11 @@ Value finish_histogram(const AggregateSpec& spec, ConstCell cell) {
 
 }  // namespace
 
-const Operations kLquantize = {.words_of = words_of,
+const Operations kLquantize = {.words_of = words_of_linear,
                                .result = ColumnType::Histogram,
-                               .add = add_value,
+                               .add = add_to_linear,
                                .merge = merge_sums,
                                .subtract = subtract_sums,
-                               .finish = finish_histogram};
+                               .finish = finish_linear};
 
 }  // namespace clew::aggregate

@@ -10,7 +10,7 @@
 namespace clew::aggregate {
 namespace {
 
-void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
+void add_to_quantile(const AggregateSpec& spec, Cell cell, uint64_t value) {
   ++cell[abi::quantile_bucket(value, spec.is_signed)];
 }
 
@@ -44,7 +44,7 @@ Value finish_quantile(const AggregateSpec& spec, ConstCell cell) {
   return scaled_integer(spec, value_of(bucket));
 }
 
-void read_d(Cell cell, ConstCell counted, uint64_t bucket) {
+void read_d_quantile(Cell cell, ConstCell counted, uint64_t bucket) {
   CLEW_ASSERT(bucket < cell.size());
   cell[bucket] = counted[0];
 }
@@ -54,10 +54,10 @@ void read_d(Cell cell, ConstCell counted, uint64_t bucket) {
 const Operations kQuantile = {.words = abi::kQuantileWords,
                               .result = ColumnType::Integer,
                               .is_approximate = true,
-                              .add = add_value,
+                              .add = add_to_quantile,
                               .merge = merge_sums,
                               .subtract = subtract_sums,
                               .finish = finish_quantile,
-                              .d = {.read = read_d}};
+                              .d = {.read = read_d_quantile}};
 
 }  // namespace clew::aggregate

@@ -5,12 +5,12 @@
 namespace clew::aggregate {
 namespace {
 
-void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
+void add_to_powers(const AggregateSpec& spec, Cell cell, uint64_t value) {
   ++cell[abi::quantize_bucket(value, spec.is_signed)];
 }
 
 // D's cells end before the bucket of the largest unsigned values.
-Value finish_histogram(const AggregateSpec&, ConstCell cell) {
+Value finish_powers(const AggregateSpec&, ConstCell cell) {
   Histogram histogram{.kind = HistogramKind::Quantize, .buckets = {}};
   histogram.buckets.reserve(cell.size());
   for (uint32_t i = 0; i < cell.size(); ++i)
@@ -25,9 +25,9 @@ Value finish_histogram(const AggregateSpec&, ConstCell cell) {
 
 const Operations kQuantize = {.words = abi::kQuantizeBuckets,
                               .result = ColumnType::Histogram,
-                              .add = add_value,
+                              .add = add_to_powers,
                               .merge = merge_sums,
                               .subtract = subtract_sums,
-                              .finish = finish_histogram};
+                              .finish = finish_powers};
 
 }  // namespace clew::aggregate

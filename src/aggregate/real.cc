@@ -24,7 +24,7 @@ void add_sum(const AggregateSpec&, Cell cell, uint64_t value) {
 void merge_sum(const AggregateSpec& spec, Cell into, ConstCell from) {
   add_sum(spec, into, from[0]);
 }
-Value finish_sum(const AggregateSpec& spec, ConstCell cell) {
+Value finish_real_sum(const AggregateSpec& spec, ConstCell cell) {
   return real(cell[0]) * spec.scale;
 }
 
@@ -65,11 +65,11 @@ void add_moment(const AggregateSpec& spec, Cell cell, uint64_t value) {
 Value finish_mean(const AggregateSpec& spec, ConstCell cell) {
   return cell[0] == 0 ? Value() : real(cell[1]) * spec.scale;
 }
-Value finish_deviation(const AggregateSpec& spec, ConstCell cell) {
+Value finish_real_deviation(const AggregateSpec& spec, ConstCell cell) {
   if (cell[0] == 0) return {};
   return std::sqrt(real(cell[2]) / static_cast<double>(cell[0])) * spec.scale;
 }
-Value finish_variance(const AggregateSpec& spec, ConstCell cell) {
+Value finish_real_variance(const AggregateSpec& spec, ConstCell cell) {
   if (cell[0] == 0) return {};
   return real(cell[2]) / static_cast<double>(cell[0]) * spec.scale * spec.scale;
 }
@@ -98,11 +98,11 @@ const Operations kRealSum = {.words = 1,
                              .result = ColumnType::Float,
                              .add = add_sum,
                              .merge = merge_sum,
-                             .finish = finish_sum};
+                             .finish = finish_real_sum};
 const Operations kRealMin = extreme<false>();
 const Operations kRealMax = extreme<true>();
 const Operations kRealAverage = moments(finish_mean);
-const Operations kRealStandardDeviation = moments(finish_deviation);
-const Operations kRealVariance = moments(finish_variance);
+const Operations kRealStandardDeviation = moments(finish_real_deviation);
+const Operations kRealVariance = moments(finish_real_variance);
 
 }  // namespace clew::aggregate

@@ -25,7 +25,7 @@ void set_squares(Cell cell, Wide squares) {
   cell[3] = static_cast<uint64_t>(squares >> 64);
 }
 
-void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
+void add_to_deviation(const AggregateSpec& spec, Cell cell, uint64_t value) {
   const bool negative = spec.is_signed && (value >> 63) != 0;
   const Wide magnitude = negative ? 0 - value : value;
   ++cell[0];
@@ -33,7 +33,7 @@ void add_value(const AggregateSpec& spec, Cell cell, uint64_t value) {
   set_squares(cell, squares_of(cell) + magnitude * magnitude);
 }
 
-void merge_cells(const AggregateSpec&, Cell into, ConstCell from) {
+void merge_deviations(const AggregateSpec&, Cell into, ConstCell from) {
   into[0] += from[0];
   into[1] += from[1];
   set_squares(into, squares_of(into) + squares_of(from));
@@ -103,7 +103,7 @@ int64_t d_number(ConstCell cell, int64_t divisor) {
   return static_cast<int64_t>(cut_deviation(cell, divisor));
 }
 
-long double d_order(ConstCell cell) {
+long double d_order_of_deviation(ConstCell cell) {
   return static_cast<long double>(cut_deviation(cell, 1));
 }
 
@@ -111,17 +111,17 @@ long double d_order(ConstCell cell) {
 
 const Operations kStandardDeviation = {.words = 4,
                                        .result = ColumnType::Float,
-                                       .add = add_value,
-                                       .merge = merge_cells,
+                                       .add = add_to_deviation,
+                                       .merge = merge_deviations,
                                        .subtract = subtract_cells,
                                        .finish = finish_deviation,
                                        .real = &kRealStandardDeviation,
-                                       .d = {.number = d_number, .order = d_order}};
+                                       .d = {.number = d_number, .order = d_order_of_deviation}};
 
 const Operations kVariance = {.words = 4,
                               .result = ColumnType::Float,
-                              .add = add_value,
-                              .merge = merge_cells,
+                              .add = add_to_deviation,
+                              .merge = merge_deviations,
                               .subtract = subtract_cells,
                               .finish = finish_variance,
                               .real = &kRealVariance};

@@ -5,7 +5,7 @@
 namespace clew::aggregate {
 namespace {
 
-void add_value(const AggregateSpec&, Cell cell, uint64_t value) {
+void add_to_sum(const AggregateSpec&, Cell cell, uint64_t value) {
   cell[0] += value;
 }
 
@@ -17,7 +17,7 @@ Value finish_sum(const AggregateSpec& spec, ConstCell cell) {
 
 const Operations kSum = {.words = 1,
                          .result = ColumnType::Integer,
-                         .add = add_value,
+                         .add = add_to_sum,
                          .merge = merge_sums,
                          .subtract = subtract_sums,
                          .finish = finish_sum,

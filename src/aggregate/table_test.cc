@@ -9,12 +9,12 @@ namespace {
 
 using testing::ElementsAre;
 
-const AggregateSpec kCount{};
-const AggregateSpec kMax{.function = AggregateFunction::Max};
+const AggregateSpec kCountSpec{};
+const AggregateSpec kMaxSpec{.function = AggregateFunction::Max};
 
 TableSchema counts_by_function() {
   return {.keys = {{.name = "function", .type = ColumnType::String}},
-          .aggregates = {{.name = "count", .spec = kCount}}};
+          .aggregates = {{.name = "count", .spec = kCountSpec}}};
 }
 
 Key key(const char* text) {
@@ -46,12 +46,13 @@ TEST(Table, MergeAddsLossesAndRefusesAnotherSchema) {
   ASSERT_TRUE(a.merge(b));
   EXPECT_EQ(a.losses.missed.at("no_slot"), 5U);
   EXPECT_EQ(a.size(), 1U);
-  EXPECT_FALSE(a.merge(Table({.keys = {}, .aggregates = {{.name = "count", .spec = kCount}}})));
+  EXPECT_FALSE(a.merge(Table({.keys = {}, .aggregates = {{.name = "count", .spec = kCountSpec}}})));
 }
 
 TEST(Table, KeepsCellsOfSeveralAggregatesApart) {
-  Table table({.keys = {},
-               .aggregates = {{.name = "count", .spec = kCount}, {.name = "max", .spec = kMax}}});
+  Table table(
+      {.keys = {},
+       .aggregates = {{.name = "count", .spec = kCountSpec}, {.name = "max", .spec = kMaxSpec}}});
   table.add({}, std::vector<uint64_t>{1, 50, 1});
   table.add({}, std::vector<uint64_t>{2, 0, 0});
   table.add({}, std::vector<uint64_t>{1, 70, 1});
@@ -90,7 +91,7 @@ TEST(Table, FoldTopMergesTheAggregatesBesideIt) {
   const AggregateSpec top{.function = AggregateFunction::TopK, .count_max = 1};
   Table table({.keys = {{.name = "size"}, {.name = "tid"}},
                .aggregates = {{.name = "sizes", .spec = top},
-                              {.name = "max", .spec = kMax},
+                              {.name = "max", .spec = kMaxSpec},
                               {.name = "tids", .spec = top}}});
   const auto see = [&](int64_t size, int64_t tid, uint64_t times, uint64_t largest) {
     table.add({Value(size), Value(tid)}, std::vector<uint64_t>{times, largest, 1, times});

@@ -41,7 +41,8 @@ const Type kTruth = integer_type(4, true);
 const Type kLong = integer_type(8, true);
 const Type kAddress = integer_type(8, false);
 
-Expression make(ExpressionKind kind, const Type& type, std::vector<Expression> operands = {}) {
+Expression make_expression(ExpressionKind kind, const Type& type,
+                           std::vector<Expression> operands = {}) {
   Expression e;
   e.kind = kind;
   e.type = type;
@@ -50,7 +51,7 @@ Expression make(ExpressionKind kind, const Type& type, std::vector<Expression> o
 }
 
 Expression constant(const Type& type, uint64_t bits) {
-  Expression e = make(ExpressionKind::Integer, type);
+  Expression e = make_expression(ExpressionKind::Integer, type);
   const int unused = 64 - 8 * type.size_bytes;
   e.integer = type.is_signed ? static_cast<int64_t>(bits << unused) >> unused
                              : static_cast<int64_t>(bits << unused >> unused);
@@ -58,23 +59,23 @@ Expression constant(const Type& type, uint64_t bits) {
 }
 
 Expression binary(BinaryOperator op, const Type& type, Expression left, Expression right) {
-  Expression e = make(ExpressionKind::Binary, type, {std::move(left), std::move(right)});
+  Expression e = make_expression(ExpressionKind::Binary, type, {std::move(left), std::move(right)});
   e.binary = op;
   return e;
 }
 
 Expression call(Function function, const Type& type, std::vector<Expression> operands) {
-  Expression e = make(ExpressionKind::Call, type, std::move(operands));
+  Expression e = make_expression(ExpressionKind::Call, type, std::move(operands));
   e.function = function;
   return e;
 }
 
 Expression text(std::string_view value) {
-  Expression e =
-      make(ExpressionKind::String, {.kind = TypeKind::String,
-                                    .size_bytes = 0,
-                                    .is_signed = false,
-                                    .capacity_bytes = static_cast<uint16_t>(value.size() + 1)});
+  Expression e = make_expression(ExpressionKind::String,
+                                 {.kind = TypeKind::String,
+                                  .size_bytes = 0,
+                                  .is_signed = false,
+                                  .capacity_bytes = static_cast<uint16_t>(value.size() + 1)});
   e.text = value;
   return e;
 }
@@ -109,8 +110,9 @@ class Generator {
       case 1:
         return unary(type, depth);
       case 2:
-        return make(ExpressionKind::Conditional, type,
-                    {condition(depth - 1), integer(type, depth - 1), integer(type, depth - 1)});
+        return make_expression(
+            ExpressionKind::Conditional, type,
+            {condition(depth - 1), integer(type, depth - 1), integer(type, depth - 1)});
       case 3:
         return convert(integer(this->type(), depth - 1), type);
       case 4:
@@ -131,20 +133,20 @@ class Generator {
  private:
   static Expression convert(Expression from, const Type& type) {
     if (from.type == type) return from;
-    return make(ExpressionKind::Convert, type, {std::move(from)});
+    return make_expression(ExpressionKind::Convert, type, {std::move(from)});
   }
 
   Expression leaf(const Type& type) {
     const uint64_t choice = below(6);
     if (choice < 2) return constant(type, number());
-    if (choice == 2) return make(ExpressionKind::Load, type, {address(0)});
+    if (choice == 2) return make_expression(ExpressionKind::Load, type, {address(0)});
     if (choice == 3 && !lets_.empty()) {
-      Expression let = make(ExpressionKind::Let, {});
+      Expression let = make_expression(ExpressionKind::Let, {});
       let.index = static_cast<uint16_t>(below(lets_.size()));
       let.type = lets_[let.index];
       return convert(std::move(let), type);
     }
-    Expression field = make(ExpressionKind::Field, kLong);
+    Expression field = make_expression(ExpressionKind::Field, kLong);
     field.field = query::Field::Argument;
     field.index = static_cast<uint16_t>(below(query::kArgumentsMax));
     return convert(std::move(field), type);
@@ -159,7 +161,7 @@ class Generator {
   }
 
   static Expression make_argument(uint16_t index) {
-    Expression field = make(ExpressionKind::Field, kLong);
+    Expression field = make_expression(ExpressionKind::Field, kLong);
     field.field = query::Field::Argument;
     field.index = index;
     return field;
@@ -168,16 +170,16 @@ class Generator {
   Expression read_text(unsigned depth) {
     const bool bytes = below(4) == 0;
     const auto capacity = static_cast<uint16_t>(2 + below(24));
-    return make(bytes ? ExpressionKind::ReadBytes : ExpressionKind::ReadString,
-                {.kind = bytes ? TypeKind::Bytes : TypeKind::String,
-                 .size_bytes = 0,
-                 .is_signed = false,
-                 .capacity_bytes = capacity},
-                {address(depth)});
+    return make_expression(bytes ? ExpressionKind::ReadBytes : ExpressionKind::ReadString,
+                           {.kind = bytes ? TypeKind::Bytes : TypeKind::String,
+                            .size_bytes = 0,
+                            .is_signed = false,
+                            .capacity_bytes = capacity},
+                           {address(depth)});
   }
 
   Expression unary(const Type& type, unsigned depth) {
-    Expression e = make(ExpressionKind::Unary, type, {integer(type, depth - 1)});
+    Expression e = make_expression(ExpressionKind::Unary, type, {integer(type, depth - 1)});
     e.unary = below(2) == 0 ? query::UnaryOperator::Negate : query::UnaryOperator::Complement;
     return e;
   }
@@ -214,7 +216,7 @@ class Generator {
     if (depth == 0) return compare(0);
     switch (below(7)) {
       case 0: {
-        Expression e = make(ExpressionKind::Unary, kTruth, {integer(type(), depth - 1)});
+        Expression e = make_expression(ExpressionKind::Unary, kTruth, {integer(type(), depth - 1)});
         e.unary = query::UnaryOperator::Not;
         return e;
       }
@@ -228,7 +230,7 @@ class Generator {
         return about_text(depth - 1);
       case 4: {
         const Type of = type();
-        Expression e = make(ExpressionKind::In, kTruth, {integer(of, depth - 1)});
+        Expression e = make_expression(ExpressionKind::In, kTruth, {integer(of, depth - 1)});
         for (uint64_t i = 0; i <= below(4); ++i) {
           e.operands.push_back(constant(of, number()));
         }
@@ -255,7 +257,7 @@ class Generator {
     left.kind = ExpressionKind::ReadString;
     left.type.kind = TypeKind::String;
     if (below(2) == 0) {
-      return make(ExpressionKind::In, kTruth, {std::move(left), word(), word(), word()});
+      return make_expression(ExpressionKind::In, kTruth, {std::move(left), word(), word(), word()});
     }
     const auto op = below(2) == 0 ? BinaryOperator::Equal : BinaryOperator::NotEqual;
     return binary(op, kTruth, std::move(left), word());
@@ -380,14 +382,14 @@ TEST(Expression, TextThatDoesNotFitTheFrameIsAnError) {
   query::Query query;
   Expression all = constant(kTruth, 0);
   for (int i = 0; i < 3; ++i) {
-    Expression read = make(ExpressionKind::ReadString,
-                           {.kind = TypeKind::String,
-                            .size_bytes = 0,
-                            .is_signed = false,
-                            .capacity_bytes = query::kStringMaxBytes},
-                           {constant(kAddress, kFakeMemoryStart)});
+    Expression read = make_expression(ExpressionKind::ReadString,
+                                      {.kind = TypeKind::String,
+                                       .size_bytes = 0,
+                                       .is_signed = false,
+                                       .capacity_bytes = query::kStringMaxBytes},
+                                      {constant(kAddress, kFakeMemoryStart)});
     query.lets.push_back({.name = "s", .expression = read});
-    Expression let = make(ExpressionKind::Let, read.type);
+    Expression let = make_expression(ExpressionKind::Let, read.type);
     let.index = static_cast<uint16_t>(i);
     all = binary(BinaryOperator::LogicalOr, kTruth, std::move(all),
                  binary(BinaryOperator::Equal, kTruth, std::move(let), text("x")));

@@ -27,7 +27,7 @@ struct Value {
 
   bool operator==(const Value&) const = default;
 };
-using Kind = Value::Kind;
+using ValueKind = Value::Kind;
 using Values = std::array<Value, kRegisterCount>;
 
 // Those that work on the window, on variables and on records leave the program alone.
@@ -78,7 +78,7 @@ class Reads {
 
   ContextReads find() {
     Values entry{};
-    entry[1].kind = Kind::Context;
+    entry[1].kind = ValueKind::Context;
     reach(0, entry);
     while (!open_.empty()) {
       const size_t at = open_.back();
@@ -137,7 +137,7 @@ class Reads {
         break;
       case Form::Load64: {
         const bool is_context = i.source() == static_cast<uint8_t>(Load64::Context);
-        values[i.destination()] = {.kind = is_context ? Kind::Context : Kind::Other};
+        values[i.destination()] = {.kind = is_context ? ValueKind::Context : ValueKind::Other};
         break;
       }
       case Form::Atomic:
@@ -166,22 +166,22 @@ class Reads {
     if (class_of(i) != Class::Alu64 || i.offset != 0) return {};
     const Value operand = has_register_source(i)
                               ? values[i.source()]
-                              : Value{.kind = Kind::Constant, .number = i.immediate};
+                              : Value{.kind = ValueKind::Constant, .number = i.immediate};
     if (alu_of(i) == Alu::Move) return operand;
     const Value& base = values[i.destination()];
-    const bool is_step = base.kind == Kind::AboveFrame && operand.kind == Kind::Constant;
+    const bool is_step = base.kind == ValueKind::AboveFrame && operand.kind == ValueKind::Constant;
     if (alu_of(i) != Alu::Add || !is_step) return {};
     // A constant is of 32 bits, and what is beyond the arguments is no matter.
     const int64_t sum = base.number + operand.number;
-    return sum >= 0 && sum < kArgumentsEnd ? Value{Kind::AboveFrame, sum} : Value{};
+    return sum >= 0 && sum < kArgumentsEnd ? Value{ValueKind::AboveFrame, sum} : Value{};
   }
 
   Value load(const Instruction& i, const Values& values) {
     const Value& base = values[i.source()];
-    if (base.kind != Kind::Context) return {};
+    if (base.kind != ValueKind::Context) return {};
     const auto word = static_cast<uint32_t>(i.offset) / 8;
     reads_.words |= uint64_t{1} << word;
-    return {.kind = word == kFrameWord ? Kind::AboveFrame : Kind::Other};
+    return {.kind = word == kFrameWord ? ValueKind::AboveFrame : ValueKind::Other};
   }
 
   void note_call(int32_t number, const Values& values) {
@@ -204,9 +204,9 @@ class Reads {
     if (!reads) return;
     const Value& from = values[3];
     const Value& size = values[2];
-    const bool is_argument = accessor == abi::Accessor::TryRead && from.kind == Kind::AboveFrame &&
-                             size.kind == Kind::Constant &&
-                             from.number + size.number <= kArgumentsEnd;
+    const bool is_argument =
+        accessor == abi::Accessor::TryRead && from.kind == ValueKind::AboveFrame &&
+        size.kind == ValueKind::Constant && from.number + size.number <= kArgumentsEnd;
     (is_argument ? reads_.arguments : reads_.memory) = true;
   }
 

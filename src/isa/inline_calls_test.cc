@@ -17,7 +17,7 @@ namespace {
 
 using Code = std::vector<Instruction>;
 
-constexpr Instruction kExit = {0x95, 0, 0, 0};
+constexpr Instruction kExitOfBody = {0x95, 0, 0, 0};
 
 constexpr Instruction set(uint8_t to, int32_t value) {
   return {0xB7, to, 0, value};
@@ -106,10 +106,10 @@ class Library {
 TEST(InlineCalls, TheCallersRegistersAndFrameAreKept) {
   Library library;
   library.put("short", {move(6, 1), set(2, 100), store(10, -8, 2), load(0, 10, -8), add(0, 6),
-                        set(7, 1), kExit});
+                        set(7, 1), kExitOfBody});
   library.put("main",
               {set(6, 5), set(7, 6), store(10, -8, 6), set(1, 7), kCall, add(0, 6), add(0, 7),
-               load(1, 10, -8), add(0, 1), kExit},
+               load(1, 10, -8), add(0, 1), kExitOfBody},
               {"short"});
   EXPECT_EQ(library.run_both("main"), 100U + 7 + 5 + 6 + 5);
 }
@@ -117,8 +117,8 @@ TEST(InlineCalls, TheCallersRegistersAndFrameAreKept) {
 // The verifier refuses to read a register that has no value.
 TEST(InlineCalls, ARegisterThatNobodyReadsAgainIsNotSaved) {
   Library library;
-  library.put("short", {set(6, 2), set(7, 3), move(0, 6), kExit});
-  library.put("main", {set(6, 1), kCall, skip_if_above(0, 5, 2), set(7, 1), add(0, 7), kExit},
+  library.put("short", {set(6, 2), set(7, 3), move(0, 6), kExitOfBody});
+  library.put("main", {set(6, 1), kCall, skip_if_above(0, 5, 2), set(7, 1), add(0, 7), kExitOfBody},
               {"short"});
   EXPECT_EQ(library.run_both("main"), 3U);
   const Body made = library.inlined("main");
@@ -129,7 +129,7 @@ TEST(InlineCalls, ARegisterThatNobodyReadsAgainIsNotSaved) {
 // What a loop reads in its next turn is.
 TEST(InlineCalls, ARegisterThatTheNextTurnReadsIsSaved) {
   Library library;
-  library.put("short", {set(6, 50), set(7, 60), set(0, 1), kExit});
+  library.put("short", {set(6, 50), set(7, 60), set(0, 1), kExitOfBody});
   library.put("main",
               {set(6, 0),
                set(7, 3),
@@ -139,7 +139,7 @@ TEST(InlineCalls, ARegisterThatTheNextTurnReadsIsSaved) {
                skip_if_above(6, 10, 1),
                {0x05, 0, -5, 0},
                move(0, 6),
-               kExit},
+               kExitOfBody},
               {"short"});
   EXPECT_EQ(library.run_both("main"), 12U);
 }
@@ -147,8 +147,9 @@ TEST(InlineCalls, ARegisterThatTheNextTurnReadsIsSaved) {
 TEST(InlineCalls, EachExitGoesOnBehindTheCall) {
   for (const int32_t argument : {1, 9}) {
     Library library;
-    library.put("short", {skip_if_above(1, 5, 2), set(0, 10), kExit, set(0, 20), kExit});
-    library.put("main", {set(1, argument), kCall, add_value(0, 1), kExit}, {"short"});
+    library.put("short",
+                {skip_if_above(1, 5, 2), set(0, 10), kExitOfBody, set(0, 20), kExitOfBody});
+    library.put("main", {set(1, argument), kCall, add_value(0, 1), kExitOfBody}, {"short"});
     EXPECT_EQ(library.run_both("main"), argument > 5 ? 21U : 11U);
   }
 }
@@ -156,7 +157,7 @@ TEST(InlineCalls, EachExitGoesOnBehindTheCall) {
 TEST(InlineCalls, BranchesOfTheCallerStillMeetTheirTargets) {
   for (const int32_t argument : {1, 9}) {
     Library library;
-    library.put("short", {set(0, 10), kExit});
+    library.put("short", {set(0, 10), kExitOfBody});
     // A loop backwards over the call, and a branch forwards over it.
     library.put("main",
                 {set(6, 0),
@@ -168,7 +169,7 @@ TEST(InlineCalls, BranchesOfTheCallerStillMeetTheirTargets) {
                  skip_if_above(7, 8, 1),
                  {0x05, 0, -6, 0},
                  move(0, 6),
-                 kExit},
+                 kExitOfBody},
                 {"short"});
     EXPECT_EQ(library.run_both("main"), argument > 5 ? 0U : 50U);
   }
@@ -176,19 +177,21 @@ TEST(InlineCalls, BranchesOfTheCallerStillMeetTheirTargets) {
 
 TEST(InlineCalls, AddressesInTheFrameMoveWithIt) {
   Library library;
-  library.put("short",
-              {set(3, 9), move(2, 10), add_value(2, -16), store(2, 0, 3), load(0, 10, -16), kExit});
-  library.put("main", {set(1, 50), store(10, -16, 1), kCall, load(1, 10, -16), add(0, 1), kExit},
+  library.put("short", {set(3, 9), move(2, 10), add_value(2, -16), store(2, 0, 3), load(0, 10, -16),
+                        kExitOfBody});
+  library.put("main",
+              {set(1, 50), store(10, -16, 1), kCall, load(1, 10, -16), add(0, 1), kExitOfBody},
               {"short"});
   EXPECT_EQ(library.run_both("main"), 59U);
 }
 
 TEST(InlineCalls, WhatStandsInItsCallerMayCallOthers) {
   Library library;
-  library.put("kept", {set(0, 3), kExit});
-  library.put("short", {kCall, add_value(0, 1), kExit}, {"kept"});
-  library.put("middle", {kCall, add_value(0, 10), kExit}, {"short"});
-  library.put("main", {set(6, 100), kCall, add(0, 6), kCall, add(0, 6), kExit}, {"middle", "kept"});
+  library.put("kept", {set(0, 3), kExitOfBody});
+  library.put("short", {kCall, add_value(0, 1), kExitOfBody}, {"kept"});
+  library.put("middle", {kCall, add_value(0, 10), kExitOfBody}, {"short"});
+  library.put("main", {set(6, 100), kCall, add(0, 6), kCall, add(0, 6), kExitOfBody},
+              {"middle", "kept"});
   EXPECT_EQ(library.run_both("main"), 103U);
   EXPECT_EQ(library.inlined("main").references.size(), 2U);
   EXPECT_EQ(library.run(library.inlined("middle")), 14U);
@@ -196,8 +199,8 @@ TEST(InlineCalls, WhatStandsInItsCallerMayCallOthers) {
 
 TEST(InlineCalls, ReferencesMoveWithTheirInstructions) {
   Library library;
-  library.put("short", {set(0, 1), set(0, 2), kExit});
-  library.put("main", {kCall, kCall, {kLoad64Opcode, 1, 0, 5}, {0, 0, 0, 0}, kExit},
+  library.put("short", {set(0, 1), set(0, 2), kExitOfBody});
+  library.put("main", {kCall, kCall, {kLoad64Opcode, 1, 0, 5}, {0, 0, 0, 0}, kExitOfBody},
               {"short", "kept"});
   Body main = library.at("main");
   main.references.push_back({2, false, "d_windows"});
@@ -213,14 +216,15 @@ TEST(InlineCalls, ReferencesMoveWithTheirInstructions) {
 
 TEST(InlineCalls, WhatIsTooLargeStaysACall) {
   Library library;
-  library.put("wide", {set(1, 1), store(10, -300, 1), set(0, 4), kExit});
-  library.put("main", {set(1, 1), store(10, -200, 1), kCall, kExit}, {"wide"});
+  library.put("wide", {set(1, 1), store(10, -300, 1), set(0, 4), kExitOfBody});
+  library.put("main", {set(1, 1), store(10, -200, 1), kCall, kExitOfBody}, {"wide"});
   EXPECT_EQ(library.inlined("main").references.size(), 1U);
   // A branch cannot go over so many instructions.
   Code many(20'000, set(0, 1));
-  many.push_back(kExit);
+  many.push_back(kExitOfBody);
   library.put("long", many);
-  library.put("main", {set(1, 1), skip_if_above(1, 5, 2), kCall, kCall, kExit}, {"long", "long"});
+  library.put("main", {set(1, 1), skip_if_above(1, 5, 2), kCall, kCall, kExitOfBody},
+              {"long", "long"});
   EXPECT_EQ(library.inlined("main").code.size(), 5U);
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kPrograms = 400;
 constexpr uint32_t kDataSize = 256;
 constexpr uint32_t kDataOffset = 1024;
-constexpr uint32_t kWindowSize = 2048;
+constexpr uint32_t kSharedWindowSize = 2048;
 
 std::vector<uint8_t> random_data(uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -40,7 +40,7 @@ TEST(KernelDifferential, TheKernelComputesTheSame) {
                                             .accessors = false,
                                             .kernel_rules = true});
     const std::vector<uint8_t> data = random_data(seed);
-    std::vector<uint8_t> window(kWindowSize);
+    std::vector<uint8_t> window(kSharedWindowSize);
     std::copy(data.begin(), data.end(), window.begin() + kDataOffset);
     const Expected<Outcome> ours = interpret(program, {.window = window});
     ASSERT_TRUE(ours) << seed << ": " << ours.error().message;

@@ -14,12 +14,12 @@
 namespace clew::isa {
 namespace {
 
-constexpr uint64_t kPrograms = 300;
+constexpr uint64_t kRandomPrograms = 300;
 
 TEST(RandomProgram, IsValidRunsAndReadsBack) {
   const abi::Context context{};
   const std::vector<uint64_t> constants{1, 2, 3};
-  for (uint64_t seed = 0; seed < kPrograms; ++seed) {
+  for (uint64_t seed = 0; seed < kRandomPrograms; ++seed) {
     const Program program = random_program({.seed = seed, .site_constants = 3});
     const Expected<void> valid = validate_probe(program);
     ASSERT_TRUE(valid) << seed << ": " << valid.error().message << '\n' << print(program);
@@ -41,7 +41,7 @@ TEST(RandomProgram, IsTheSameForTheSameSeed) {
 
 TEST(RandomProgram, UsesEveryInstructionThatItMay) {
   std::set<std::string_view> used;
-  for (uint64_t seed = 0; seed < kPrograms; ++seed) {
+  for (uint64_t seed = 0; seed < kRandomPrograms; ++seed) {
     const Program program = random_program({.seed = seed, .site_constants = 3});
     for (size_t at = 0; at < program.code.size(); ++at) {
       used.insert(find_row(program.code[at])->mnemonic);

@@ -10,7 +10,7 @@
 namespace clew::isa {
 namespace {
 
-constexpr uint8_t kFrameRegister = static_cast<uint8_t>(Register::R10);
+constexpr uint8_t kFrameEndRegister = static_cast<uint8_t>(Register::R10);
 
 bool writes_frame_register(Form form, const Instruction& i) {
   switch (form) {
@@ -20,9 +20,9 @@ bool writes_frame_register(Form form, const Instruction& i) {
     case Form::Swap:
     case Form::Load:
     case Form::Load64:
-      return i.destination() == kFrameRegister;
+      return i.destination() == kFrameEndRegister;
     case Form::Atomic:
-      return is_fetch(i) && i.source() == kFrameRegister;
+      return is_fetch(i) && i.source() == kFrameEndRegister;
     case Form::Jump:
     case Form::JumpFar:
     case Form::JumpIf:

@@ -14,7 +14,6 @@ namespace clew::native {
 namespace {
 
 using isa::Builder;
-using isa::Register;
 using isa::Size;
 using testing::HasSubstr;
 
@@ -32,7 +31,7 @@ Environment environment() {
 }
 
 isa::Program finished(Builder& b) {
-  return *b.move(Register::R0, 0).exit().finish("test");
+  return *b.move(isa::Register::R0, 0).exit().finish("test");
 }
 
 std::string error_of(Builder b, const Environment& with = environment()) {
@@ -42,16 +41,19 @@ std::string error_of(Builder b, const Environment& with = environment()) {
 
 Builder loading_global(uint32_t offset) {
   Builder b;
-  b.load_global(Register::R1, offset)
-      .load(Size::Double, Register::R2, Register::R1, 0)
-      .load_window(Register::R3, 0x6000)
-      .store(Size::Double, Register::R3, 0, Register::R2);
+  b.load_global(isa::Register::R1, offset)
+      .load(Size::Double, isa::Register::R2, isa::Register::R1, 0)
+      .load_window(isa::Register::R3, 0x6000)
+      .store(Size::Double, isa::Register::R3, 0, isa::Register::R2);
   return b;
 }
 
 Builder calling(uint32_t accessor) {
   Builder b;
-  b.move(Register::R2, 1).move(Register::R3, 2).move(Register::R4, 3).move(Register::R5, 4);
+  b.move(isa::Register::R2, 1)
+      .move(isa::Register::R3, 2)
+      .move(isa::Register::R4, 3)
+      .move(isa::Register::R5, 4);
   b.call(static_cast<abi::Accessor>(accessor));
   return b;
 }
@@ -106,11 +108,11 @@ TEST(TranslateD, WhatTheStubSavesMayBeMoreThanWhatIsWritten) {
 
 TEST(TranslateD, ArgumentsAreThoseOfTheProgramAfterACall) {
   Builder b;
-  b.move(Register::R6, Register::R1);
+  b.move(isa::Register::R6, isa::Register::R1);
   b.call(static_cast<abi::Accessor>(abi::MachineAccessor::Random));
-  b.load(Size::Double, Register::R2, Register::R6, offsetof(abi::Context, arguments))
-      .load_window(Register::R3, 0x6000)
-      .store(Size::Double, Register::R3, 0, Register::R2);
+  b.load(Size::Double, isa::Register::R2, isa::Register::R6, offsetof(abi::Context, arguments))
+      .load_window(isa::Register::R3, 0x6000)
+      .store(Size::Double, isa::Register::R3, 0, isa::Register::R2);
   const auto code = translate(finished(b), environment(), {});
   ASSERT_TRUE(code);
   EXPECT_THAT(print(*code), HasSubstr("rdi"));
@@ -119,10 +121,10 @@ TEST(TranslateD, ArgumentsAreThoseOfTheProgramAfterACall) {
 TEST(TranslateD, LoopsHaveFuel) {
   Builder b;
   const isa::Label head = b.label();
-  b.load_window(Register::R3, 0x6000)
+  b.load_window(isa::Register::R3, 0x6000)
       .bind(head)
-      .load(Size::Double, Register::R2, Register::R3, 0)
-      .jump_if(isa::Jump::NotEqual, Register::R2, 0, head);
+      .load(Size::Double, isa::Register::R2, isa::Register::R3, 0)
+      .jump_if(isa::Jump::NotEqual, isa::Register::R2, 0, head);
   Environment with = environment();
   with.missed_fuel_offset = 0x7000;
   const auto code = translate(finished(b), with, {});

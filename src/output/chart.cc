@@ -16,7 +16,7 @@ using aggregate::Value;
 
 namespace {
 
-constexpr uint32_t kBarWidth = 40;
+constexpr uint32_t kChartBarWidth = 40;
 
 bool is_measure(const Column& column) {
   return column.type == ColumnType::Unsigned || column.type == ColumnType::Integer ||
@@ -48,10 +48,10 @@ struct Range {
 // Bars of negative numbers grow to the left from where 0 is, on the same scale as the others.
 std::string bar_of(double number, const Range& range) {
   const double whole = range.high - range.low;
-  const std::string right = format_bar(number, whole, kBarWidth);
+  const std::string right = format_bar(number, whole, kChartBarWidth);
   if (!(range.low < 0)) return right;
   const auto halves = [&](double size) {
-    return static_cast<uint32_t>(std::lround(size / whole * 2 * kBarWidth));
+    return static_cast<uint32_t>(std::lround(size / whole * 2 * kChartBarWidth));
   };
   const uint32_t left_width = (halves(-range.low) + 1) / 2;
   const uint32_t length = halves(std::max(-number, 0.0));

@@ -18,7 +18,7 @@ namespace {
 using aggregate::Column;
 using aggregate::Value;
 
-const std::vector<Column> kColumns = {{.name = "n"}};
+const std::vector<Column> kOneColumn = {{.name = "n"}};
 
 // Writes down what it is told.
 class Diary final : public RowSink {
@@ -41,7 +41,7 @@ class Diary final : public RowSink {
 
 void answer(RowSink& sink) {
   const std::vector<Value> row = {int64_t{7}};
-  sink.begin(kColumns, RowMode::Table);
+  sink.begin(kOneColumn, RowMode::Table);
   sink.row(row);
   sink.disarmed({});
   sink.end_interval({.number = 1});

@@ -28,7 +28,7 @@ using aggregate::Column;
 using aggregate::ColumnType;
 using aggregate::Unit;
 using aggregate::Value;
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 
 const fs::path kFolder = fs::path(CLEW_SOURCE_DIR) / "tests/golden/output";
 
@@ -47,9 +47,9 @@ Unit unit_of(const std::string& name) {
   return name == "ns" ? Unit::Nanoseconds : Unit::None;
 }
 
-std::vector<Column> columns_of(const Json& input) {
+std::vector<Column> columns_of(const ParsedJson& input) {
   std::vector<Column> columns;
-  for (const Json& column : input.at("columns")) {
+  for (const ParsedJson& column : input.at("columns")) {
     columns.push_back({.name = column.at("name"),
                        .type = type_of(column.at("type")),
                        .unit = unit_of(column.value("unit", "")),
@@ -61,7 +61,7 @@ std::vector<Column> columns_of(const Json& input) {
 }
 
 // {"quantize": [values]}, {"lquantize": [values], "low": …, "high": …, "step": …}, …
-Value histogram_of(const Json& json) {
+Value histogram_of(const ParsedJson& json) {
   AggregateSpec spec;
   spec.low = json.value("low", 0);
   spec.high = json.value("high", 0);
@@ -71,15 +71,15 @@ Value histogram_of(const Json& json) {
                   : json.contains("lquantize") ? AggregateFunction::Lquantize
                                                : AggregateFunction::Llquantize;
   std::vector<uint64_t> cell(aggregate::cell_words(spec));
-  for (const Json& value : json.at(name_of(spec.function))) {
+  for (const ParsedJson& value : json.at(name_of(spec.function))) {
     aggregate::add(spec, cell, static_cast<uint64_t>(value.get<int64_t>()));
   }
   return aggregate::finish(spec, cell);
 }
 
-Value stack_of(const Json& json) {
+Value stack_of(const ParsedJson& json) {
   aggregate::Stack stack;
-  for (const Json& frame : json) {
+  for (const ParsedJson& frame : json) {
     stack.frames.push_back({.symbol = frame.value("symbol", ""),
                             .offset = frame.value("offset", uint64_t{0}),
                             .module = frame.value("module", ""),
@@ -91,15 +91,15 @@ Value stack_of(const Json& json) {
   return stack;
 }
 
-Value value_of(const Json& json, ColumnType type) {
+Value value_of(const ParsedJson& json, ColumnType type) {
   if (type == ColumnType::Stack && json.is_array()) return stack_of(json);
   if (json.is_null()) return {};
   if (json.is_string()) return json.get<std::string>();
   if (json.is_object()) return histogram_of(json);
   if (json.is_array()) {
     aggregate::TopList list;
-    for (const Json& item : json) {
-      const Json& value = item.at(0);
+    for (const ParsedJson& item : json) {
+      const ParsedJson& value = item.at(0);
       const bool is_text = value.is_string();
       list.items.push_back({is_text ? aggregate::Scalar(value.get<std::string>())
                                     : aggregate::Scalar(value.get<int64_t>()),
@@ -115,29 +115,29 @@ Value value_of(const Json& json, ColumnType type) {
   return json.get<uint64_t>();
 }
 
-collect::Causes causes_of(const Json& object) {
+collect::Causes causes_of(const ParsedJson& object) {
   collect::Causes causes;
   for (const auto& [cause, count] : object.items())
     causes[cause] = count;
   return causes;
 }
 
-collect::Losses losses_of(const Json& json) {
+collect::Losses losses_of(const ParsedJson& json) {
   collect::Losses losses;
-  losses.missed = causes_of(json.value("missed", Json::object()));
-  losses.dropped = causes_of(json.value("dropped", Json::object()));
-  for (const Json& source : json.value("lost", Json::array()))
+  losses.missed = causes_of(json.value("missed", ParsedJson::object()));
+  losses.dropped = causes_of(json.value("dropped", ParsedJson::object()));
+  for (const ParsedJson& source : json.value("lost", ParsedJson::array()))
     losses.lost.push_back(source);
-  for (const Json& site : json.value("refused", Json::array())) {
+  for (const ParsedJson& site : json.value("refused", ParsedJson::array())) {
     losses.refused.push_back({site.at(0), site.at(1), site.at(2)});
   }
-  for (const Json& site : json.value("uprobes", Json::array()))
+  for (const ParsedJson& site : json.value("uprobes", ParsedJson::array()))
     losses.uprobes.push_back({site.at(0), site.at(1), site.at(2)});
-  for (const Json& process : json.value("left_out", Json::array()))
+  for (const ParsedJson& process : json.value("left_out", ParsedJson::array()))
     losses.left_out.push_back({process.at(0), process.at(1)});
   losses.open.count = json.value("open_calls", uint64_t{0});
   losses.open.oldest_ns = json.value("oldest_ns", uint64_t{0});
-  for (const Json& function : json.value("left_by_jump", Json::array()))
+  for (const ParsedJson& function : json.value("left_by_jump", ParsedJson::array()))
     losses.left_by_jump.push_back(function);
   losses.processes = json.value("processes", uint64_t{0});
   losses.window_ms = json.value("window_ms", 0.0);
@@ -147,8 +147,8 @@ collect::Losses losses_of(const Json& json) {
   return losses;
 }
 
-void push_rows(RowSink& sink, const std::vector<Column>& columns, const Json& rows) {
-  for (const Json& row : rows) {
+void push_rows(RowSink& sink, const std::vector<Column>& columns, const ParsedJson& rows) {
+  for (const ParsedJson& row : rows) {
     CLEW_ASSERT(row.size() == columns.size());
     std::vector<Value> values;
     for (size_t i = 0; i < columns.size(); ++i) {
@@ -158,17 +158,17 @@ void push_rows(RowSink& sink, const std::vector<Column>& columns, const Json& ro
   }
 }
 
-std::string output_of(const Json& input, Format format) {
+std::string output_of(const ParsedJson& input, Format format) {
   StringSink bytes;
   StringSink notes;
   const auto sink = make_sink({.format = format}, bytes, notes);
   const std::vector<Column> columns = columns_of(input);
   const bool stream = input.value("mode", "table") == "stream";
   sink->begin(columns, stream ? RowMode::Stream : RowMode::Table);
-  push_rows(*sink, columns, input.value("rows", Json::array()));
+  push_rows(*sink, columns, input.value("rows", ParsedJson::array()));
   constexpr int64_t kSecond = 1'000'000'000;
   uint64_t interval = 0;
-  for (const Json& rows : input.value("intervals", Json::array())) {
+  for (const ParsedJson& rows : input.value("intervals", ParsedJson::array())) {
     push_rows(*sink, columns, rows);
     ++interval;
     sink->end_interval({.number = interval,
@@ -179,7 +179,7 @@ std::string output_of(const Json& input, Format format) {
     push_rows(*sink, columns, input.at("partial"));
     sink->end_interval({.number = ++interval, .partial = true});
   }
-  sink->finish(losses_of(input.value("losses", Json::object())));
+  sink->finish(losses_of(input.value("losses", ParsedJson::object())));
   EXPECT_TRUE(sink->close(nullptr));
   return bytes.take() + (notes.text().empty() ? "" : "--- notes ---\n" + notes.text());
 }
@@ -190,7 +190,7 @@ std::string text_of(const fs::path& path) {
 }
 
 void check_case(const fs::path& input_path) {
-  const Json input = Json::parse(text_of(input_path));
+  const ParsedJson input = ParsedJson::parse(text_of(input_path));
   const std::map<std::string, Format> written = {
       {".text", Format::Text},   {".jsonl", Format::Json},    {".csv", Format::Csv},
       {".chart", Format::Chart}, {".ndjson", Format::Stream}, {".folded", Format::Folded}};

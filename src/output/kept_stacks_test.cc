@@ -14,7 +14,7 @@ constexpr uint64_t kProcess = 7;
 constexpr uint64_t kSignalReturn = 0x1100;
 
 // A function each 0x100 bytes, named by its number; inlined calls at 0x1210.
-class Symbols final : public target::Symbolizer {
+class EachHundredSymbols final : public target::Symbolizer {
  public:
   [[nodiscard]] std::optional<target::SymbolPlace> kernel(uint64_t address) const override {
     return target::SymbolPlace{"vmlinux", "k" + std::to_string(address >> 8), address & 0xff};
@@ -54,7 +54,7 @@ const std::vector<std::vector<uint64_t>> kStacks = {
 };
 
 TEST(KeptStacks, HaveTheNamesThatTheyHad) {
-  const Symbols symbols;
+  const EachHundredSymbols symbols;
   StackNames names(symbols);
   KeptStacks kept;
   for (const auto& words : kStacks)
@@ -67,7 +67,7 @@ TEST(KeptStacks, HaveTheNamesThatTheyHad) {
 
 // As code is that a compiler has just made.
 TEST(KeptStacks, AskAgainForWhatWasNotKnown) {
-  Symbols symbols;
+  EachHundredSymbols symbols;
   symbols.knows_all = false;
   StackNames names(symbols);
   KeptStacks kept;

@@ -13,7 +13,7 @@ namespace clew::output {
 namespace {
 
 // The first `width` columns of valid UTF-8.
-std::string_view cut(std::string_view line, size_t width) {
+std::string_view first_columns(std::string_view line, size_t width) {
   size_t at = 0;
   for (size_t seen = 0; at < line.size(); ++at) {
     const bool starts = (static_cast<unsigned char>(line[at]) & 0xC0) != 0x80;
@@ -22,7 +22,7 @@ std::string_view cut(std::string_view line, size_t width) {
   return line.substr(0, at);
 }
 
-std::vector<std::string_view> lines_of(std::string_view text) {
+std::vector<std::string_view> lines_in(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -58,11 +58,11 @@ void Screen::erase(const ScreenSize& size) {
 
 void Screen::draw(std::string_view text, const ScreenSize& size) {
   std::string out = erase_sequence(size);
-  const std::vector<std::string_view> lines = lines_of(text);
+  const std::vector<std::string_view> lines = lines_in(text);
   const size_t room = std::max<size_t>(size.rows, 2) - 1;
   const size_t shown = lines.size() <= room ? lines.size() : room - 1;
   const auto put = [&](std::string_view line) {
-    const std::string_view visible = cut(line, size.columns);
+    const std::string_view visible = first_columns(line, size.columns);
     widths_.push_back(display_width(visible));
     out += visible;
     out += '\n';

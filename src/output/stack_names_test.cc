@@ -15,11 +15,11 @@ namespace {
 using aggregate::Frame;
 using target::SymbolPlace;
 
-constexpr uint64_t kProcess = 7;
+constexpr uint64_t kSomeProcess = 7;
 
 // Process 7 and the kernel: `abort` at 0x1000, 0x20 bytes long, behind it `main`; the signal's way
 // back at 0x3000, in no function. Counts what it is asked for.
-class Symbols final : public target::Symbolizer {
+class CountingSymbols final : public target::Symbolizer {
  public:
   [[nodiscard]] std::optional<SymbolPlace> kernel(uint64_t address) const override {
     ++questions;
@@ -49,7 +49,7 @@ class Symbols final : public target::Symbolizer {
 };
 
 std::vector<std::string> texts_of(const std::vector<uint64_t>& words) {
-  const Symbols symbols;
+  const CountingSymbols symbols;
   std::vector<std::string> texts;
   for (const Frame& frame : StackNames(symbols).named(words).frames)
     texts.push_back(text_of(frame));
@@ -60,28 +60,29 @@ using Texts = std::vector<std::string>;
 
 TEST(StackNames, AThreadWithoutAStackHasNoFrames) {
   EXPECT_TRUE(texts_of({}).empty());
-  EXPECT_TRUE(texts_of({kProcess, 0, 0x1000}).empty());
+  EXPECT_TRUE(texts_of({kSomeProcess, 0, 0x1000}).empty());
 }
 
 TEST(StackNames, ACallBeforeTheEndOfItsFunctionIsOfThatFunction) {
-  EXPECT_EQ(texts_of({kProcess, 0x1008, 0x1020}), (Texts{"app!abort+0x8", "app!abort+0x20"}));
-  EXPECT_EQ(texts_of({kProcess, 0x1020}), Texts{"app!main"}) << "where it stands, nothing called";
+  EXPECT_EQ(texts_of({kSomeProcess, 0x1008, 0x1020}), (Texts{"app!abort+0x8", "app!abort+0x20"}));
+  EXPECT_EQ(texts_of({kSomeProcess, 0x1020}), Texts{"app!main"})
+      << "where it stands, nothing called";
 }
 
 TEST(StackNames, WhatASignalInterruptedWasNotCalled) {
-  EXPECT_EQ(texts_of({kProcess, 0x1008, 0x3000, 0x1020, 0x1040}),
+  EXPECT_EQ(texts_of({kSomeProcess, 0x1008, 0x3000, 0x1020, 0x1040}),
             (Texts{"app!abort+0x8", "libc.so.6!restore", "app!main", "app!main+0x20"}));
 }
 
 TEST(StackNames, InlinedCallsAreFramesWithLines) {
-  EXPECT_EQ(texts_of({kProcess, 0x1008, 0x1031}),
+  EXPECT_EQ(texts_of({kSomeProcess, 0x1008, 0x1031}),
             (Texts{"app!abort+0x8", "app!clamp (a.h:3) [inlined]", "app!main+0x11 (a.c:9)"}));
 }
 
 TEST(StackNames, APlaceIsLookedUpOnce) {
-  const Symbols symbols;
+  const CountingSymbols symbols;
   StackNames names(symbols);
-  const std::array<uint64_t, 3> words = {kProcess, 0x1008, 0x1030};
+  const std::array<uint64_t, 3> words = {kSomeProcess, 0x1008, 0x1030};
   const aggregate::Stack first = names.named(words);
   const unsigned asked = symbols.questions;
   EXPECT_EQ(names.named(words), first);

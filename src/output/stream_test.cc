@@ -19,7 +19,7 @@ namespace {
 using aggregate::Column;
 using aggregate::ColumnType;
 using aggregate::Value;
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 
 const std::vector<Column> kColumns = {
     {.name = "function", .type = ColumnType::String, .role = aggregate::ColumnRole::Key},
@@ -37,11 +37,11 @@ class Stream : public testing::Test {
     sink_->row(values);
   }
   // What has come since the last call, without the numbers of the lines, which are in order.
-  std::vector<Json> lines() {
-    std::vector<Json> all;
+  std::vector<ParsedJson> lines() {
+    std::vector<ParsedJson> all;
     std::istringstream text(bytes_.take());
     for (std::string line; std::getline(text, line);) {
-      Json json = Json::parse(line);
+      ParsedJson json = ParsedJson::parse(line);
       EXPECT_EQ(json.at("seq"), seq_++);
       json.erase("seq");
       all.push_back(std::move(json));
@@ -64,23 +64,23 @@ class Stream : public testing::Test {
 
 TEST_F(Stream, BeginsWithTheSessionAndItsColumns) {
   begin();
-  const std::vector<Json> head = lines();
+  const std::vector<ParsedJson> head = lines();
   ASSERT_EQ(head.size(), 2U);
-  EXPECT_EQ(head[0], Json({{"session",
-                            {{"version", 1},
-                             {"clew", "0.1"},
-                             {"query", "select 1"},
-                             {"targets", Json::array({{{"pid", "7"}}})},
-                             {"host", "here"},
-                             {"started", "1790000000000000001"}}}}));
+  EXPECT_EQ(head[0], ParsedJson({{"session",
+                                  {{"version", 1},
+                                   {"clew", "0.1"},
+                                   {"query", "select 1"},
+                                   {"targets", ParsedJson::array({{{"pid", "7"}}})},
+                                   {"host", "here"},
+                                   {"started", "1790000000000000001"}}}}));
   EXPECT_EQ(head[1]["mode"], "table");
   EXPECT_EQ(head[1]["columns"][0],
-            Json({{"name", "function"}, {"type", "string"}, {"role", "key"}}));
-  EXPECT_EQ(head[1]["columns"][1], Json({{"name", "p99"},
-                                         {"type", "unsigned"},
-                                         {"unit", "ns"},
-                                         {"role", "aggregate"},
-                                         {"approximate", true}}));
+            ParsedJson({{"name", "function"}, {"type", "string"}, {"role", "key"}}));
+  EXPECT_EQ(head[1]["columns"][1], ParsedJson({{"name", "p99"},
+                                               {"type", "unsigned"},
+                                               {"unit", "ns"},
+                                               {"role", "aggregate"},
+                                               {"approximate", true}}));
 }
 
 TEST_F(Stream, SaysRowsBeforeTheEndOfTheirInterval) {
@@ -89,11 +89,11 @@ TEST_F(Stream, SaysRowsBeforeTheEndOfTheirInterval) {
   row("f", uint64_t{1});
   row("g", uint64_t{2});
   sink_->end_interval({.number = 3, .partial = true, .begin_ns = 5, .end_ns = 6});
-  const std::vector<Json> told = lines();
+  const std::vector<ParsedJson> told = lines();
   ASSERT_EQ(told.size(), 2U);
-  EXPECT_EQ(told[0], Json::parse(R"({"rows":[["f",1],["g",2]]})"));
+  EXPECT_EQ(told[0], ParsedJson::parse(R"({"rows":[["f",1],["g",2]]})"));
   EXPECT_EQ(told[1],
-            Json::parse(R"({"interval":{"number":3,"begin":"5","end":"6","partial":true}})"));
+            ParsedJson::parse(R"({"interval":{"number":3,"begin":"5","end":"6","partial":true}})"));
 }
 
 TEST_F(Stream, HoldsNoRowBackAtTheEndOfATurn) {
@@ -113,7 +113,7 @@ TEST_F(Stream, HasAtMost256RowsInALine) {
   for (uint64_t i = 0; i < 600; ++i)
     row("f", i);
   sink_->flush();
-  const std::vector<Json> told = lines();
+  const std::vector<ParsedJson> told = lines();
   ASSERT_EQ(told.size(), 3U);
   EXPECT_EQ(told[0]["rows"].size(), 256U);
   EXPECT_EQ(told[2]["rows"].size(), 88U);
@@ -133,14 +133,14 @@ TEST_F(Stream, RoundsNoNumber) {
   row("", 0.5);
   row("", {});
   sink_->flush();
-  std::vector<Json> numbers;
-  const Json rows = lines().at(0)["rows"];
-  for (const Json& one : rows)
+  std::vector<ParsedJson> numbers;
+  const ParsedJson rows = lines().at(0)["rows"];
+  for (const ParsedJson& one : rows)
     numbers.push_back(one[1]);
-  const Json expected = Json::parse(
+  const ParsedJson expected = ParsedJson::parse(
       R"([9007199254740991, "9007199254740992", "18446744073709551615", -9007199254740991,
           "-9223372036854775808", "nan", "-inf", 0.5, null])");
-  EXPECT_EQ(Json(numbers), expected);
+  EXPECT_EQ(ParsedJson(numbers), expected);
 }
 
 TEST_F(Stream, ReplacesNoByteOfAText) {
@@ -149,9 +149,9 @@ TEST_F(Stream, ReplacesNoByteOfAText) {
   row("a\"\n\x01é", uint64_t{1});
   row("a\xff", uint64_t{1});
   sink_->flush();
-  const Json rows = lines().at(0)["rows"];
+  const ParsedJson rows = lines().at(0)["rows"];
   EXPECT_EQ(rows[0][0], "a\"\n\x01é");
-  EXPECT_EQ(rows[1][0], Json({{"hex", "61ff"}}));
+  EXPECT_EQ(rows[1][0], ParsedJson({{"hex", "61ff"}}));
 }
 
 TEST_F(Stream, TellsLossesWhenThereAreMore) {
@@ -163,10 +163,10 @@ TEST_F(Stream, TellsLossesWhenThereAreMore) {
   losses.dropped["ring_full"] = 4;
   sink_->losses_so_far(losses);
   sink_->losses_so_far(losses);
-  const std::vector<Json> told = lines();
+  const std::vector<ParsedJson> told = lines();
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0],
-            Json::parse(R"({"losses":{"missed":{},"dropped":{"ring_full":4},"lost":[]}})"));
+            ParsedJson::parse(R"({"losses":{"missed":{},"dropped":{"ring_full":4},"lost":[]}})"));
 }
 
 TEST_F(Stream, EndsWithAllLosses) {
@@ -177,7 +177,7 @@ TEST_F(Stream, EndsWithAllLosses) {
   losses.sites = 3;
   sink_->finish(losses);
   ASSERT_TRUE(sink_->close(nullptr));
-  const Json end = lines().back()["end"];
+  const ParsedJson end = lines().back()["end"];
   EXPECT_EQ(end["error"], nullptr);
   EXPECT_EQ(end["losses"]["missed"]["reentry"], 2);
   EXPECT_EQ(end["losses"]["sites"], 3);
@@ -186,7 +186,7 @@ TEST_F(Stream, EndsWithAllLosses) {
 TEST_F(Stream, SaysWhyThereIsNoAnswer) {
   const Error error{ErrorCode::NotFound, "query:1:3: error: no function 'x'\n  x\n  ^"};
   ASSERT_TRUE(sink_->close(&error));
-  const std::vector<Json> told = lines();
+  const std::vector<ParsedJson> told = lines();
   ASSERT_EQ(told.size(), 2U);
   EXPECT_TRUE(told[0].contains("session"));
   EXPECT_EQ(told[1]["end"]["error"]["message"], error.message);
@@ -209,16 +209,17 @@ TEST_F(Stream, OfSeveralTablesNamesThem) {
   sink_->choose(1);
   sink_->row(one);
   sink_->flush();
-  const std::vector<Json> all = lines();
+  const std::vector<ParsedJson> all = lines();
   ASSERT_EQ(all.size(), 7U);
   EXPECT_EQ(all[1].at("table"), "calls");
   EXPECT_EQ(all[2].at("table"), "clause_0");
   EXPECT_EQ(all[2].at("mode"), "events");
-  EXPECT_EQ(all[3], Json::parse(R"({"rows":[[1],[1]],"table":"clause_0"})"));
-  EXPECT_EQ(all[4], Json::parse(R"({"rows":[["f",2]],"table":"calls"})"));
-  EXPECT_EQ(all[5], Json::parse(R"({"interval":{"number":1,"begin":"4","end":"5","partial":false},)"
-                                R"("table":"calls"})"));
-  EXPECT_EQ(all[6], Json::parse(R"({"rows":[[1]],"table":"clause_0"})"));
+  EXPECT_EQ(all[3], ParsedJson::parse(R"({"rows":[[1],[1]],"table":"clause_0"})"));
+  EXPECT_EQ(all[4], ParsedJson::parse(R"({"rows":[["f",2]],"table":"calls"})"));
+  EXPECT_EQ(all[5],
+            ParsedJson::parse(R"({"interval":{"number":1,"begin":"4","end":"5","partial":false},)"
+                              R"("table":"calls"})"));
+  EXPECT_EQ(all[6], ParsedJson::parse(R"({"rows":[[1]],"table":"clause_0"})"));
 }
 
 }  // namespace

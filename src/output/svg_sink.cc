@@ -151,7 +151,7 @@ std::string escaped(std::string_view text) {
 }
 
 // As many characters as there is room for, with two dots when some are missing.
-std::string cut(std::string_view text, size_t characters_max) {
+std::string shortened(std::string_view text, size_t characters_max) {
   if (display_width(text) <= characters_max) return std::string(text);
   size_t at = 0;
   for (size_t left = characters_max - 2; at < text.size(); ++at) {
@@ -164,7 +164,7 @@ std::string cut(std::string_view text, size_t characters_max) {
 std::string fitting(std::string_view name, double width) {
   const double room = (width - 2 * kTextMargin) / kCharacterWidth;
   if (room < kCharactersMin && room < static_cast<double>(display_width(name))) return {};
-  return room < 0 ? "" : cut(name, static_cast<size_t>(room));
+  return room < 0 ? "" : shortened(name, static_cast<size_t>(room));
 }
 
 // The same name has the same colour in each picture, yellow to red (FNV-1a).
@@ -225,10 +225,10 @@ class SvgSink final : public RowSink {
 };
 
 // At most kLossLinesMax lines.
-std::vector<std::string> lines_of(std::string_view text) {
+std::vector<std::string> lines_of_losses(std::string_view text) {
   std::vector<std::string> lines;
   for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    lines.push_back(cut(text.substr(0, end), kTitleMax));
+    lines.push_back(shortened(text.substr(0, end), kTitleMax));
     text.remove_prefix(end + 1);
   }
   if (lines.size() > kLossLinesMax) {
@@ -248,7 +248,7 @@ void SvgSink::draw(std::string_view losses) {
   for (const Box& box : boxes)
     rows = std::max(rows, box.depth + 1);
 
-  const std::vector<std::string> lines = lines_of(losses);
+  const std::vector<std::string> lines = lines_of_losses(losses);
   const double foot = kHeadHeight + kLossHeight * static_cast<double>(lines.size()) +
                       kFrameHeight * static_cast<double>(rows);
   draw_head(lines, foot + kFootHeight);
@@ -277,7 +277,7 @@ void SvgSink::draw_head(const std::vector<std::string>& losses, double height) {
       ".frame text {{ pointer-events: none }} .hit rect {{ fill: #c6f }}</style>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
       kWidth, height, escaped(title)));
-  text(kTextMargin, 20, " font-size=\"13\" font-weight=\"bold\"", cut(title, kTitleMax));
+  text(kTextMargin, 20, " font-size=\"13\" font-weight=\"bold\"", shortened(title, kTitleMax));
   text(kWidth - kTextMargin, 40, " id=\"found\" text-anchor=\"end\"", "search");
   double y = 40;
   for (const std::string& line : losses) {

@@ -5,7 +5,7 @@
 
 namespace clew::plan {
 
-using aggregate::AggregateFunction;
+using abi::AggregateFunction;
 using aggregate::AggregateSpec;
 using isa::Alu;
 using isa::Builder;

@@ -8,16 +8,13 @@
 
 #include "query/arithmetic.h"
 #include "query/fields.h"
+#include "query/normalise.h"
 #include "query/parser.h"
 #include "query/resolve_source.h"
 #include "query/token.h"
 
 namespace clew::query {
 namespace {
-
-bool is_leaf(const Expression& expression) {
-  return expression.operands.empty() && expression.kind != ExpressionKind::Call;
-}
 
 // The union of two bounds of the session is the nearer one.
 void set_nearer(std::optional<uint64_t>& bound, uint64_t value) {

@@ -15,9 +15,9 @@
 namespace clew::query {
 namespace {
 
-class Checker {
+class CompanyChecker {
  public:
-  Checker(const SyntaxText& text, const Reporter& report) : text_(text), report_(report) {}
+  CompanyChecker(const SyntaxText& text, const Reporter& report) : text_(text), report_(report) {}
 
   Expected<void> check(const SyntaxQuery& query) const {
     CLEW_TRY(check(query.sources));
@@ -64,7 +64,7 @@ Expected<Beside> check_beside(const Text& text) {
   const Reporter report(text);
   std::vector<Token> tokens = CLEW_TRY(lex(report, {0, static_cast<uint32_t>(text.text.size())}));
   const SyntaxText syntax = CLEW_TRY(Parser(report, std::move(tokens)).text());
-  const Checker checker(syntax, report);
+  const CompanyChecker checker(syntax, report);
   for (const SyntaxDefinition& definition : syntax.definitions) {
     for (const SyntaxQuery& query : definition.query)
       CLEW_TRY(checker.check(query));

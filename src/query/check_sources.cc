@@ -12,9 +12,9 @@
 namespace clew::query {
 namespace {
 
-class Checker {
+class SourceChecker {
  public:
-  Checker(const SyntaxText& text, const Reporter& report, const Vocabulary& vocabulary)
+  SourceChecker(const SyntaxText& text, const Reporter& report, const Vocabulary& vocabulary)
       : report_(report), vocabulary_(vocabulary) {
     for (const SyntaxDefinition& definition : text.definitions)
       names_.push_back(definition.name);
@@ -60,7 +60,7 @@ Expected<void> check_sources(const Text& text, const Vocabulary& vocabulary) {
   const Reporter report(text);
   std::vector<Token> tokens = CLEW_TRY(lex(report, {0, static_cast<uint32_t>(text.text.size())}));
   const SyntaxText syntax = CLEW_TRY(Parser(report, std::move(tokens)).text());
-  const Checker checker(syntax, report, vocabulary);
+  const SourceChecker checker(syntax, report, vocabulary);
   for (const SyntaxDefinition& definition : syntax.definitions) {
     for (const SyntaxQuery& query : definition.query)
       CLEW_TRY(checker.check(query));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "query/arithmetic.h"
 #include "query/token.h"
 
 namespace clew::query {
@@ -32,8 +33,6 @@ constexpr uint32_t kOfKernel = bit(SourceKind::Kernel) | bit(SourceKind::KernelR
 constexpr uint32_t kCall = bit(SourceKind::Entry) | bit(SourceKind::Return) |
                            bit(SourceKind::Exception) | bit(SourceKind::Kernel);
 
-constexpr Type kInt32{.size_bytes = 4};
-constexpr Type kInt64{};
 constexpr Type kStack{.kind = TypeKind::Stack,
                       .size_bytes = 0,
                       .is_signed = false,

@@ -14,10 +14,6 @@
 namespace clew::query {
 namespace {
 
-bool is_leaf(const Expression& expression) {
-  return expression.operands.empty() && expression.kind != ExpressionKind::Call;
-}
-
 unsigned depth_of(const Expression& expression) {
   unsigned depth = 0;
   for (const Expression& operand : expression.operands) {

@@ -11,6 +11,10 @@
 
 namespace clew::query {
 
+inline bool is_leaf(const Expression& expression) {
+  return expression.operands.empty() && expression.kind != ExpressionKind::Call;
+}
+
 Expected<Query> normalise(Build& build, Analysed analysed);
 
 // Analyses and normalises one query; the `visible` definitions can be named in it.

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "query/arithmetic.h"
 #include "query/fields.h"
 #include "query/token.h"
 
@@ -17,19 +18,18 @@ constexpr uint32_t kAll = ~0U;
 constexpr uint32_t kCalls = bit(RecordedKind::Call) | bit(RecordedKind::Return);
 constexpr uint32_t kSignal = bit(RecordedKind::Signal);
 
-constexpr Type kInt32{.size_bytes = 4};
 constexpr Type kLineNumber{.size_bytes = 4, .is_signed = false};
 constexpr Type kNumber{.is_signed = false};
-constexpr Type kPlace{.is_signed = false, .unit = Unit::Address};
+constexpr Type kCodePlace{.is_signed = false, .unit = Unit::Address};
 constexpr Type kText{.kind = TypeKind::String,
                      .size_bytes = 0,
                      .is_signed = false,
                      .capacity_bytes = kKeyStringMaxBytes};
 
-constexpr std::array<RecordingFieldInfo, 9> kFields = {{
+constexpr std::array<RecordingFieldInfo, 9> kRecordingFields = {{
     {"file", RecordingField::File, kText, kAll, "the source file; empty where it is not known"},
     {"line", RecordingField::Line, kLineNumber, kAll, "the line in it, or 0"},
-    {"address", RecordingField::Address, kPlace, kAll,
+    {"address", RecordingField::Address, kCodePlace, kAll,
      "of the first instruction, in the module's file"},
     {"depth", RecordingField::Depth, kInt32, kAll,
      "calls in progress, relative to the others of the thread"},
@@ -59,11 +59,11 @@ constexpr std::array<Field, 6> kPlain = {Field::Pid,      Field::Tid,    Field::
 }  // namespace
 
 std::span<const RecordingFieldInfo> recording_fields() {
-  return kFields;
+  return kRecordingFields;
 }
 
 const RecordingFieldInfo* find_recording_field(RecordedKind kind, std::string_view name) {
-  for (const RecordingFieldInfo& candidate : kFields) {
+  for (const RecordingFieldInfo& candidate : kRecordingFields) {
     const bool is_there = (candidate.kinds & bit(kind)) != 0;
     if (is_there && same_word(candidate.name, name)) return &candidate;
   }
@@ -80,10 +80,10 @@ bool is_of_all_recorded(const RecordingFieldInfo& field) {
 
 std::vector<std::string> recording_names(RecordedKind kind) {
   std::vector<std::string> names;
-  names.reserve(kPlain.size() + kFields.size());
+  names.reserve(kPlain.size() + kRecordingFields.size());
   for (const Field field : kPlain)
     names.emplace_back(info(field).name);
-  for (const RecordingFieldInfo& candidate : kFields) {
+  for (const RecordingFieldInfo& candidate : kRecordingFields) {
     if ((candidate.kinds & bit(kind)) != 0) names.emplace_back(candidate.name);
   }
   return names;

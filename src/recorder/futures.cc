@@ -12,7 +12,7 @@ namespace {
 // jumps to its own first instruction writes the same record as one that calls itself.
 constexpr uint32_t kEntryBit = 1U << 31;
 
-struct Frame {
+struct OpenCall {
   uint32_t block = 0;
   uint32_t way = 0;
 };
@@ -62,13 +62,13 @@ Futures::Futures(const Flow& flow, const std::vector<bool>& is_head,
 // Depth first, what is done first first.
 void Futures::sort_blocks() {
   std::vector<bool> seen(flow_.nodes().size());
-  std::vector<Frame> open;
+  std::vector<OpenCall> open;
   for (uint32_t root = 0; root < seen.size(); ++root) {
     if (seen[root]) continue;
     seen[root] = true;
     open.push_back({root});
     while (!open.empty()) {
-      Frame& top = open.back();
+      OpenCall& top = open.back();
       const auto ways = flow_.ways_of(top.block);
       if (top.way == ways.size()) {
         order_.push_back(top.block);

@@ -20,11 +20,11 @@ namespace clew::recorder {
 namespace {
 
 using abi::Register;
-using Places = uint32_t;  // Bit n: register n.
-constexpr Places kInMemory = 1U << 16;
-constexpr Places kEverywhere = ~0U;
+using PlacesOfHome = uint32_t;  // Bit n: register n.
+constexpr PlacesOfHome kInMemory = 1U << 16;
+constexpr PlacesOfHome kEverywhere = ~0U;
 
-Places place(Home home) {
+PlacesOfHome place(Home home) {
   return home ? 1U << static_cast<unsigned>(*home) : kInMemory;
 }
 
@@ -62,31 +62,32 @@ class Follower {
     wrong_ = fmt::format("{:#x}: {}", function_.proved.blocks.blocks()[block].begin, what);
   }
 
-  void arrive(uint32_t block, Places places) {
-    const Places both = at_start_[block] & places;
+  void arrive(uint32_t block, PlacesOfHome places) {
+    const PlacesOfHome both = at_start_[block] & places;
     changes_ = changes_ || both != at_start_[block];
     at_start_[block] = both;
   }
 
   // `live`: what must not be overwritten.
-  Places moved(Places places, const CursorMove& move, const code::Live& live, uint32_t block) {
+  PlacesOfHome moved(PlacesOfHome places, const CursorMove& move, const code::Live& live,
+                     uint32_t block) {
     require((places & place(move.from)) != 0, block, "it moves what it has not");
     if (move.to) require(!live.registers.has(*move.to), block, "it moves over what is live");
     return places | place(move.to);
   }
 
-  Places without_changed(Places places, const code::Instruction& at) {
+  PlacesOfHome without_changed(PlacesOfHome places, const code::Instruction& at) {
     const auto& code = function_.facts.code;
     return places &
-           ~Places{
+           ~PlacesOfHome{
                code::register_effect(code.text_from(at.address).first(at.length)).changed.bits()};
   }
 
   void follow(uint32_t block) {
     if (at_start_[block] == kEverywhere) return;  // Nothing has led there yet.
     const code::Block& own = function_.proved.blocks.blocks()[block];
-    const Places home = place(own_.at[block]);
-    Places places = at_start_[block];
+    const PlacesOfHome home = place(own_.at[block]);
+    PlacesOfHome places = at_start_[block];
     if (moves_.start[block])
       places = moved(places, *moves_.start[block], function_.live.at_start(block), block);
     require((places & home) != 0, block, "it has no cursor");
@@ -107,7 +108,7 @@ class Follower {
     leave(block, places);
   }
 
-  void leave(uint32_t block, Places places) {
+  void leave(uint32_t block, PlacesOfHome places) {
     const Leaving end = function_.leaving(block);
     if (end.calls) {
       const bool takes = end.callee != kNone && homes_[end.callee].takes;
@@ -123,7 +124,7 @@ class Follower {
     }
   }
 
-  void go(uint32_t block, const Way& way, Places places) {
+  void go(uint32_t block, const Way& way, PlacesOfHome places) {
     const Home wanted = wanted_on(way, function_, block, homes_);
     require((places & place(wanted)) != 0, block, "where it leads to has none");
     if (way.kind == WayKind::Return) require((places & kInMemory) != 0, block, "memory has none");
@@ -132,9 +133,9 @@ class Follower {
     require((places & place(own_.at[way.block])) != 0, block, "the loop has none");
   }
 
-  Places after_call(uint32_t block) {
+  PlacesOfHome after_call(uint32_t block) {
     const Leaving end = function_.leaving(block);
-    Places places = kInMemory;
+    PlacesOfHome places = kInMemory;
     if (end.callee != kNone && homes_[end.callee].leaves) places |= place(kPassed);
     return moves_.passed[block] ? moved(places, *moves_.passed[block], {}, block) : places;
   }
@@ -144,7 +145,7 @@ class Follower {
   const FunctionHomes& own_;
   const FunctionMoves& moves_;
   const std::unordered_map<uint64_t, uint64_t>& shortcuts_;
-  std::vector<Places> at_start_;  // By block.
+  std::vector<PlacesOfHome> at_start_;  // By block.
   bool changes_ = false;
   std::string wrong_;
 };

@@ -10,11 +10,9 @@ namespace clew::recorder {
 
 namespace {
 
-using code::Flow;
-
 // The only operands of four bytes in probes; bits are smaller than any record.
 bool is_id(const code::Decoded& decoded, std::span<const uint8_t> bytes, const IdRange& ids) {
-  const bool goes_on = decoded.flow == Flow::Next || decoded.flow == Flow::Nop;
+  const bool goes_on = decoded.flow == code::Flow::Next || decoded.flow == code::Flow::Nop;
   if (!goes_on || decoded.immediate_size != sizeof(uint32_t)) return false;
   uint32_t word = 0;
   std::memcpy(&word, bytes.data() + decoded.immediate_offset, sizeof(word));

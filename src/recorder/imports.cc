@@ -11,7 +11,6 @@ namespace clew::recorder {
 
 namespace {
 
-using code::Flow;
 using code::Instruction;
 using code::ModuleCode;
 

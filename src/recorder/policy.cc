@@ -32,7 +32,7 @@ namespace clew::recorder {
 
 namespace {
 
-constexpr size_t kFileBytesMax = size_t{64} << 10;
+constexpr size_t kPolicyBytesMax = size_t{64} << 10;
 constexpr size_t kGroupBytesMax = 32;
 constexpr uint32_t kSnapsMax = 100'000;
 
@@ -307,16 +307,16 @@ Expected<Policy> parse_policy(std::string_view text, const std::string& name) {
 
 Expected<Policy> read_policy(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text(kFileBytesMax + 1, '\0');
+  std::string text(kPolicyBytesMax + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad() || (!file.eof() && file.gcount() == 0)) {
     return fail(ErrorCode::Io,
                 fmt::format("the policy {} cannot be read: {}", path, error_text(errno)));
   }
   text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kFileBytesMax) {
+  if (text.size() > kPolicyBytesMax) {
     return fail(ErrorCode::Limit,
-                fmt::format("the policy {} has more than {} bytes", path, kFileBytesMax));
+                fmt::format("the policy {} has more than {} bytes", path, kPolicyBytesMax));
   }
   return parse_policy(text, path);
 }

@@ -10,7 +10,7 @@
 namespace clew::recorder {
 namespace {
 
-constexpr uint64_t kSecondNs = 1'000'000'000;
+constexpr uint64_t kSecond = 1'000'000'000;
 
 Policy policy_of(std::string_view text) {
   auto policy = parse_policy(text, "p.toml");
@@ -45,7 +45,7 @@ TEST(Policy, HasAllThatTheExampleSays) {
   EXPECT_TRUE(policy->follows && policy->caches && !policy->each_iteration);
   EXPECT_EQ(policy->signals, core_signals() | signal_bit(SIGTERM));
   EXPECT_EQ(policy->limits.same_crash_max, 1U);
-  EXPECT_EQ(policy->limits.interval_ns, 3600 * kSecondNs);
+  EXPECT_EQ(policy->limits.interval_ns, 3600 * kSecond);
   EXPECT_EQ(policy->limits.files_max, 50U);
   EXPECT_EQ(policy->limits.bytes_max, uint64_t{512} << 20);
   EXPECT_TRUE(policy->conditions.empty());  // It is for root.
@@ -86,8 +86,8 @@ TEST(Policy, TakesEachValueOfAKey) {
   EXPECT_TRUE(!policy.follows && policy.each_iteration && !policy.caches);
   EXPECT_EQ(policy.signals, signal_bit(SIGSEGV) | signal_bit(SIGTERM));
   EXPECT_EQ(policy.exits, Exits::Failures);
-  EXPECT_EQ(policy.heartbeat_ns, 120 * kSecondNs);
-  EXPECT_EQ(policy.limits.interval_ns, 5400 * kSecondNs);
+  EXPECT_EQ(policy.heartbeat_ns, 120 * kSecond);
+  EXPECT_EQ(policy.limits.interval_ns, 5400 * kSecond);
   EXPECT_EQ(policy.limits.bytes_max, 7U);
 }
 

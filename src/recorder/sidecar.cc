@@ -22,13 +22,13 @@ namespace clew::recorder {
 
 namespace {
 
-constexpr uint64_t kMagic = 0x0a65646973776c63;  // "clwside\n"
-constexpr uint64_t kVersion = 1;                 // Of the file's form.
+constexpr uint64_t kSidecarMagic = 0x0a65646973776c63;  // "clwside\n"
+constexpr uint64_t kSidecarVersion = 1;                 // Of the file's form.
 constexpr uint64_t kAddressMax = uint64_t{1} << 47;
 
 struct HeadRecord {
-  uint64_t magic = kMagic;
-  uint64_t version = kVersion;
+  uint64_t magic = kSidecarMagic;
+  uint64_t version = kSidecarVersion;
   SidecarKey key{};
 
   bool operator==(const HeadRecord&) const = default;
@@ -217,7 +217,7 @@ std::optional<SidecarKey> sidecar_key(const target::Digest& file, const Recipe& 
                                    own->size_bytes,
                                    static_cast<uint64_t>(own->modified_ns),
                                    static_cast<uint64_t>(own->changed_ns),
-                                   kVersion,
+                                   kSidecarVersion,
                                    recipe.cursor,
                                    static_cast<uint64_t>(recipe.loops)};
   for (const KnownImport& import : recipe.imports)

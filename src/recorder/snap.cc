@@ -24,12 +24,12 @@ namespace {
 
 using target::ByteReader;
 
-constexpr uint64_t kMagic = 0x50414e5357454c43;  // "CLEWSNAP"
-constexpr uint32_t kVersion = 1;
+constexpr uint64_t kSnapMagic = 0x50414e5357454c43;  // "CLEWSNAP"
+constexpr uint32_t kSnapVersion = 1;
 constexpr uint64_t kHeaderBytes = 16 + sizeof(Digest);
 constexpr uint64_t kSectionBytes = 24;
 constexpr uint32_t kSectionsMax = 64;
-constexpr uint64_t kFileBytesMax = uint64_t{1} << 32;
+constexpr uint64_t kSnapBytesMax = uint64_t{1} << 32;
 constexpr size_t kConditionBytesMax = size_t{64} << 10;  // As a policy's file.
 
 enum class SectionType : uint32_t {
@@ -270,7 +270,7 @@ Expected<std::vector<uint8_t>> read_file(const std::string& path) {
     return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
   }
   const auto size = static_cast<uint64_t>(status.st_size);
-  if (!S_ISREG(status.st_mode) || size > kFileBytesMax) {
+  if (!S_ISREG(status.st_mode) || size > kSnapBytesMax) {
     return fail(ErrorCode::Refused, fmt::format("{} is no snap", path));
   }
   std::vector<uint8_t> bytes(size);
@@ -312,8 +312,8 @@ std::vector<uint8_t> snap_bytes(const Snap& snap) {
 
 std::vector<uint8_t> with_header(uint32_t sections, const std::vector<uint8_t>& rest) {
   Bytes out;
-  out.put(kMagic);
-  out.put(kVersion);
+  out.put(kSnapMagic);
+  out.put(kSnapVersion);
   out.put(sections);
   out.put(digest_of(rest));
   out.put_bytes(rest);
@@ -334,11 +334,11 @@ bool has_own_lobes(const Snap& snap) {
 
 Expected<Snap> parse_snap(std::span<const uint8_t> bytes) {
   ByteReader in(bytes);
-  if (in.read<uint64_t>() != kMagic) return fail(ErrorCode::Refused, "it is no snap");
+  if (in.read<uint64_t>() != kSnapMagic) return fail(ErrorCode::Refused, "it is no snap");
   const auto version = in.read<uint32_t>();
-  if (version != kVersion) {
+  if (version != kSnapVersion) {
     return fail(ErrorCode::Refused,
-                fmt::format("it has version {} of snaps, and {} is known", version, kVersion));
+                fmt::format("it has version {} of snaps, and {} is known", version, kSnapVersion));
   }
   const auto count = in.read<uint32_t>();
   const auto digest = in.read<Digest>();

@@ -19,7 +19,7 @@ namespace clew::recorder {
 
 namespace {
 
-constexpr size_t kFileBytesMax = size_t{16} << 20;
+constexpr size_t kSourceBytesMax = size_t{16} << 20;
 constexpr size_t kBytesMax = size_t{128} << 20;  // Of all files.
 constexpr size_t kLineBytesMax = 200;
 constexpr size_t kPathPartsMax = 64;
@@ -140,7 +140,7 @@ std::optional<SourceText::Source> SourceText::read(const std::string& path) {
   struct stat status {};
   const FileDescriptor file = open_plain(path, status);
   const auto size = static_cast<size_t>(status.st_size);
-  if (!file.valid() || size > kFileBytesMax || size > kBytesMax - bytes_) return std::nullopt;
+  if (!file.valid() || size > kSourceBytesMax || size > kBytesMax - bytes_) return std::nullopt;
   Source source{.path = path, .text = {}, .lines = {}};
   source.text.resize(size);
   source.written_ns = status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec;

@@ -109,7 +109,7 @@ bool read_memory(const ZydisDecodedOperandMem& from, Memory& to) {
   return !fs && to.displacement == from.disp.value;
 }
 
-uint64_t cut(uint64_t value, uint32_t size) {
+uint64_t cut_if_known(uint64_t value, uint32_t size) {
   return size >= 8 || size == 0 ? value : value & ((uint64_t{1} << (8 * size)) - 1);
 }
 
@@ -143,7 +143,7 @@ bool read_operand(const ZydisDecodedOperand& from, uint32_t index, Instruction& 
         return true;
       }
       out.has_immediate = true;
-      out.immediate = cut(from.imm.value.u, out.size_bytes);
+      out.immediate = cut_if_known(from.imm.value.u, out.size_bytes);
       return true;
     case ZYDIS_OPERAND_TYPE_UNUSED:
     case ZYDIS_OPERAND_TYPE_POINTER:

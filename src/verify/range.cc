@@ -25,7 +25,7 @@ constexpr Range full(uint32_t size_bytes) {
 }
 
 // The low 32 bits of a value in `range`, when only these count.
-constexpr Range cut(const Range& range, uint32_t size_bytes) {
+constexpr Range range_of_low(const Range& range, uint32_t size_bytes) {
   return size_bytes == 8 || range.high <= kMax32 ? range : up_to(kMax32);
 }
 
@@ -94,7 +94,7 @@ Range Ranges::source(const Instruction& i) const {
 
 Range Ranges::product(const Instruction& i) const {
   if (!i.has_immediate || signed_immediate(i) < 0) return {};
-  return scaled(cut(of(i.second.in), i.size_bytes), i.immediate);
+  return scaled(range_of_low(of(i.second.in), i.size_bytes), i.immediate);
 }
 
 Range Ranges::address(const Memory& memory) const {
@@ -103,7 +103,7 @@ Range Ranges::address(const Memory& memory) const {
 }
 
 Range Ranges::result(const Instruction& i) const {
-  const Range left = cut(of(i.first.in), i.size_bytes);
+  const Range left = range_of_low(of(i.first.in), i.size_bytes);
   switch (i.operation) {
     case Operation::Move:
     case Operation::MoveZeroExtended:
@@ -217,7 +217,7 @@ void Ranges::apply(const Instruction& i) {
   }
   if (i.first.kind != Operand::Kind::Register) return;
   // 32-bit results clear the upper half; 8- and 16-bit ones, which keep it, are not whitelisted.
-  set(i.first.in, cut(result(i), i.size_bytes));
+  set(i.first.in, range_of_low(result(i), i.size_bytes));
 }
 
 }  // namespace clew::verify

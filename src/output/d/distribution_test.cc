@@ -14,7 +14,7 @@ using abi::AggregateFunction;
 using aggregate::merge_cells;
 using aggregate::sort_value_of;
 
-constexpr std::string_view kHeading =
+constexpr std::string_view kDistributionHeading =
     "\n           value  ------------- Distribution ------------- count    \n";
 
 struct Count {
@@ -29,8 +29,8 @@ std::string draw(AggregateFunction kind, const std::vector<int64_t>& parameters,
     cells[each.bucket] += static_cast<uint64_t>(each.count);
   std::string out;
   append_distribution({kind, cells, parameters, divisor}, zooms, out);
-  EXPECT_TRUE(out.starts_with(kHeading)) << out;
-  return out.substr(std::min(out.size(), kHeading.size()));
+  EXPECT_TRUE(out.starts_with(kDistributionHeading)) << out;
+  return out.substr(std::min(out.size(), kDistributionHeading.size()));
 }
 
 std::string quantize(const std::vector<std::pair<int64_t, int64_t>>& values, int64_t divisor = 1,

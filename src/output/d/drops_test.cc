@@ -76,7 +76,7 @@ TEST(DDrops, AreToldOnce) {
             "dtrace: 1 failed speculation (no speculative buffer available)\n");
 }
 
-constexpr ProbeNames kBegin = {1, "dtrace", "", "", "BEGIN"};
+constexpr ProbeNames kBeginProbe = {1, "dtrace", "", "", "BEGIN"};
 
 abi::MachineErrorRecord record_of(abi::MachineFault fault, uint64_t value, uint64_t pc,
                                   uint32_t clause) {
@@ -109,7 +109,7 @@ TEST(DErrors, NameTheClauseTheProbeAndTheFault) {
       {abi::MachineFault::None, 0, "unknown fault"},
   };
   for (const Case& each : cases) {
-    EXPECT_EQ(error_text(record_of(each.fault, each.value, 123, 1), kBegin),
+    EXPECT_EQ(error_text(record_of(each.fault, each.value, 123, 1), kBeginProbe),
               start + std::string(each.expected) + " at BPF pc 123\n");
   }
 }

@@ -249,7 +249,7 @@ class Runner {
   size_t next_aggregate_ = 0;
 };
 
-uint64_t word_at(std::span<const uint8_t> bytes, size_t index) {
+uint64_t word_number(std::span<const uint8_t> bytes, size_t index) {
   if ((index + 1) * 8 > bytes.size()) return 0;
   uint64_t word = 0;
   std::memcpy(&word, bytes.data() + index * 8, sizeof word);
@@ -292,8 +292,8 @@ std::string_view string_of(const Datum& datum) {
 std::string address_text(const Datum& datum, const target::Symbolizer& symbols) {
   const PlaceDetail detail = detail_of(datum.action);
   if (datum.kind == FieldKind::UserAddress && datum.bytes.size() >= 16) {
-    const uint64_t address = word_at(datum.bytes, 1);
-    return place_text(symbols.user(word_at(datum.bytes, 0), address), address, detail);
+    const uint64_t address = word_number(datum.bytes, 1);
+    return place_text(symbols.user(word_number(datum.bytes, 0), address), address, detail);
   }
   const uint64_t address = unsigned_of(datum);
   const auto place = datum.kind == FieldKind::UserAddress
@@ -310,7 +310,7 @@ std::vector<uint64_t> words_of(const Datum& datum) {
   std::vector<uint64_t> words;
   if (!is_user) words.push_back(0);
   for (size_t i = 0; i < kFramesMax + (is_user ? 1 : 0); ++i)
-    words.push_back(word_at(datum.bytes, i));
+    words.push_back(word_number(datum.bytes, i));
   return words;
 }
 

@@ -22,10 +22,6 @@ using query::d::StatementKind;
 
 namespace {
 
-constexpr uint32_t round_up(uint32_t size_bytes) {
-  return (size_bytes + 7) & ~7U;
-}
-
 // Actions that the programs perform themselves, and that leave nothing in the record. speculate()
 // leaves that it was there: alone it speculates the default action.
 bool is_performed_at_once(Action action) {

@@ -15,7 +15,7 @@ using query::d::Subroutine;
 
 namespace {
 
-constexpr Register kArguments[] = {Register::R2, Register::R3, Register::R4, Register::R5};
+constexpr Register kArgumentRegisters[] = {Register::R2, Register::R3, Register::R4, Register::R5};
 constexpr uint32_t kArgumentsMax = 4;
 
 // A subroutine that is one call: strings as offsets, numbers and addresses as they are.
@@ -146,7 +146,7 @@ void ClauseCoder::call_with(const Node& node, MachineAccessor accessor, bool has
   }
   uint32_t next = has_destination ? 1 : 0;
   for (const Slot slot : slots) {
-    if (next < kArgumentsMax) emit_.load(kArguments[next++], slot);
+    if (next < kArgumentsMax) emit_.load(kArgumentRegisters[next++], slot);
   }
   if (has_destination) emit_.argument(Register::R2, string_temporary());
   emit_.call_checked(accessor);

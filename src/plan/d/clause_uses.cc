@@ -16,7 +16,6 @@ namespace {
 
 constexpr uint8_t kMoveImmediate = 0xB7;
 constexpr uint8_t kMoveImmediate32 = 0xB4;
-constexpr uint32_t kArguments = 10;
 constexpr uint64_t kKernelBegin = 0xFFFF'8000'0000'0000;
 constexpr uint64_t kKernelEnd = 0xFFFF'FFFF'F000'0000;  // From here on rather a negative number.
 
@@ -42,9 +41,9 @@ bool is_tagged(uint64_t address) {
   return (address & abi::kMachineWindowTagMask) == abi::kMachineWindowTag;
 }
 
-class Reader {
+class ProgramReader {
  public:
-  explicit Reader(const isa::Program& program) : program_(program) {}
+  explicit ProgramReader(const isa::Program& program) : program_(program) {}
 
   ClauseUses read() {
     for (size_t at = 0; at < program_.code.size(); ++at) {
@@ -69,7 +68,7 @@ class Reader {
   // but looks like one costs a store.
   void argument(int64_t offset) {
     constexpr int64_t kBegin = offsetof(abi::MachineWindowHeader, arguments);
-    if (offset < kBegin || offset >= kBegin + int64_t{8} * kArguments) return;
+    if (offset < kBegin || offset >= kBegin + int64_t{8} * kProbeArguments) return;
     uses_.arguments |= 1U << ((offset - kBegin) / 8);
   }
 
@@ -97,7 +96,7 @@ class Reader {
     }
     if (is_one_of(accessor, MachineAccessor::UserRegister, MachineAccessor::UserArgument)) {
       uses_.needs_registers = true;
-      uses_.arguments |= (1U << kArguments) - 1;
+      uses_.arguments |= (1U << kProbeArguments) - 1;
     }
     const bool is_stack = is_one_of(accessor, MachineAccessor::Stack, MachineAccessor::StackDepth);
     const uint8_t kind = accessor == MachineAccessor::Stack ? 4 : 2;
@@ -163,7 +162,7 @@ ClauseUses& ClauseUses::operator|=(const ClauseUses& other) {
 }
 
 ClauseUses uses_of(const isa::Program& program) {
-  return Reader(program).read();
+  return ProgramReader(program).read();
 }
 
 std::optional<uint64_t> constant_before(const isa::Program& program, size_t call, uint8_t in) {

@@ -10,6 +10,8 @@
 
 namespace clew::plan::d {
 
+inline constexpr uint32_t kProbeArguments = 10;  // arg0 to arg9
+
 struct ClauseUses {
   uint32_t arguments = 0;            // Bit i: arg<i>.
   bool needs_registers = false;      // ustack(), ucaller, uregs[], arguments on the stack.

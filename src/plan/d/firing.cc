@@ -30,7 +30,6 @@ using isa::Size;
 namespace {
 
 constexpr uint32_t kRegisterArguments = 6;
-constexpr uint32_t kArguments = 10;
 constexpr auto kSiteNumbers = static_cast<uint32_t>(FiringConstant::Count);
 constexpr auto kRunWhen = static_cast<int32_t>(abi::MachineActivity::Active);
 
@@ -85,7 +84,7 @@ bool loads_argument(const isa::Program& program, size_t at) {
   if (at + 2 >= program.code.size() || program.code[at].immediate != 0) return false;
   const Instruction& load = program.code[at + 2];
   return isa::class_of(load) == isa::Class::Ldx && load.offset >= argument_offset(0) &&
-         load.offset < argument_offset(kArguments);
+         load.offset < argument_offset(kProbeArguments);
 }
 
 // Whether it calls no accessor of D, and looks at nothing of the window but arguments and private
@@ -301,7 +300,7 @@ class Composer {
   // The context (r6) has registers as they were; the accessors keep them.
   void put_arguments(Builder& b) const {
     b.load_window(Register::R5, 0);
-    for (uint32_t i = 0; i < kArguments; ++i) {
+    for (uint32_t i = 0; i < kProbeArguments; ++i) {
       const bool is_on_stack = has_stack_arguments_ && i >= kRegisterArguments;
       if (!reads(i) || is_on_stack) continue;
       if (const auto field = context_field(i)) {

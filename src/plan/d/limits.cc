@@ -23,10 +23,6 @@ namespace {
 constexpr uint32_t kElementBytesMax = 1024;
 constexpr uint32_t kVariablesMax = abi::kMachineVariablesMax - 1;
 
-tl::unexpected<CompileError> too_large(std::string message) {
-  return tl::unexpected(CompileError{"D_NOMEM", std::move(message), 0, {}, {}});
-}
-
 Compiled<void> check_counts(const Script& script, const Generated& generated) {
   if (generated.variables.size() > kVariablesMax) {
     return too_large(
@@ -66,6 +62,10 @@ Compiled<void> check_aggregation(const Aggregation& aggregation,
 }
 
 }  // namespace
+
+tl::unexpected<CompileError> too_large(std::string message) {
+  return tl::unexpected(CompileError{"D_NOMEM", std::move(message), 0, {}, {}});
+}
 
 uint32_t string_bytes_of(const Script& script) {
   return std::min(script.string_size_bytes + 1, abi::kMachineStringBytesMax);

@@ -7,6 +7,9 @@
 
 namespace clew::plan::d {
 
+// D_NOMEM, with this message.
+tl::unexpected<query::d::CompileError> too_large(std::string message);
+
 // Of a string at most: strsize characters, where there is room for them, and the end.
 uint32_t string_bytes_of(const query::d::Script& script);
 

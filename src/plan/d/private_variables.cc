@@ -90,9 +90,9 @@ struct ClauseTimes {
   bool has_clock = false;    // A time is read that is no more than noted or measured from.
 };
 
-class Reader {
+class ScriptReader {
  public:
-  explicit Reader(const Script& script) : script_(script) {}
+  explicit ScriptReader(const Script& script) : script_(script) {}
 
   ClauseTimes read(const Clause& clause) {
     if (clause.predicate) {
@@ -238,7 +238,7 @@ PrivateVariables find_private(const Script& script) {
   std::vector<ClauseTimes> clauses;
   clauses.reserve(script.clauses.size());
   for (const Clause& clause : script.clauses)
-    clauses.push_back(Reader(script).read(clause));
+    clauses.push_back(ScriptReader(script).read(clause));
   const std::set<uint32_t> words = find_words(script, clauses);
   if (words.size() > PrivateVariables::kWordsMax) return {};
   PrivateVariables found;

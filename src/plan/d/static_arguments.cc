@@ -3,6 +3,7 @@
 
 #include "abi/machine/accessor.h"
 #include "abi/machine/window.h"
+#include "plan/d/clause_uses.h"
 #include "target/static_place.h"
 #include "target/usdt.h"
 
@@ -17,7 +18,6 @@ using target::StaticPlace;
 
 namespace {
 
-constexpr uint32_t kArguments = 10;
 constexpr int32_t kOfProcess = 1;
 
 // Calls leave nothing in r0 to r5 but their result, so that what is between them lies in the
@@ -91,7 +91,7 @@ class Putter {
 bool put_static_arguments(isa::Builder& b, std::string_view text, uint32_t wanted) {
   const auto arguments = target::parse_static_arguments(text);
   if (arguments.size() != target::count_static_arguments(text)) return false;
-  for (uint32_t i = 0; i < kArguments; ++i) {
+  for (uint32_t i = 0; i < kProbeArguments; ++i) {
     if ((wanted >> i & 1U) == 0) continue;
     Putter putter(b, i);
     if (i >= arguments.size()) {

@@ -27,14 +27,6 @@ namespace {
 constexpr uint32_t kScratchMin = 4096;  // Of a window, left to temporaries and alloca().
 constexpr uint64_t kGlobalBytesMax = uint64_t{64} << 20;
 
-constexpr uint32_t round_up(uint32_t size_bytes) {
-  return (size_bytes + 7) & ~7U;
-}
-
-tl::unexpected<CompileError> too_large(std::string message) {
-  return tl::unexpected(CompileError{"D_NOMEM", std::move(message), 0, {}, {}});
-}
-
 // Bytes of a key: integers take a word each, strings their room. One of more than the largest
 // number is too large in any case.
 uint32_t key_bytes(const Script& script, const std::vector<TypeId>& keys, uint32_t string_bytes) {

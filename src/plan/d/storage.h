@@ -36,6 +36,11 @@ struct VariableHome {
 
 inline constexpr uint32_t kStringFlagBytes = 8;
 
+// To whole words.
+constexpr uint32_t round_up(uint32_t size_bytes) {
+  return (size_bytes + 7) & ~7U;
+}
+
 class StoragePlan {
  public:
   // Lays out all variables; Generated's fields about state are filled, its `privates` are known.

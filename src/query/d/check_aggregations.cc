@@ -77,7 +77,7 @@ uint32_t add_aggregation(Context& context, const Node& target) {
   return index;
 }
 
-std::span<Node> keys_of(Node& target) {
+std::span<Node> keys_of_aggregation(Node& target) {
   return target.operands;
 }
 
@@ -87,7 +87,8 @@ Compiled<void> check_known_keys(Context& context, Node& target, const Aggregatio
     prototype.parameters.push_back({context.types().name_of(key), key});
   }
   prototype.required = static_cast<uint32_t>(known.keys.size());
-  CLEW_TRY(check_arguments(context, target, {"@" + target.name, true}, prototype, keys_of(target)));
+  CLEW_TRY(check_arguments(context, target, {"@" + target.name, true}, prototype,
+                           keys_of_aggregation(target)));
   for (size_t i = 0; i < known.keys.size(); ++i) {
     const Action action = key_action(target.operands[i]).action;
     const Action wanted = known.key_actions[i].action;
@@ -113,7 +114,8 @@ Compiled<void> check_redefinition(const Context& context, const Node& assign,
 
 Compiled<uint32_t> check_first_use(Context& context, Node& assign, AggregateFunction kind) {
   Node& target = assign.operands[0];
-  std::vector<TypeId> keys = CLEW_TRY(key_types(context, keys_of(target), "aggregation"));
+  std::vector<TypeId> keys =
+      CLEW_TRY(key_types(context, keys_of_aggregation(target), "aggregation"));
   std::vector<int64_t> parameters =
       CLEW_TRY(take_parameters(context.types(), assign.operands[1], kind, nullptr));
   const uint32_t index = add_aggregation(context, target);
@@ -131,7 +133,7 @@ Compiled<void> check_later_use(Context& context, Node& assign, AggregateFunction
                                uint32_t index) {
   Node& target = assign.operands[0];
   CLEW_TRY(check_redefinition(context, assign, kind, index));
-  (void)CLEW_TRY(key_types(context, keys_of(target), "aggregation"));
+  (void)CLEW_TRY(key_types(context, keys_of_aggregation(target), "aggregation"));
   const Aggregation& known = context.script.aggregations[index];
   CLEW_TRY(check_known_keys(context, target, known));
   (void)CLEW_TRY(take_parameters(context.types(), assign.operands[1], kind, &known.parameters));

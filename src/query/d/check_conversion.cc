@@ -5,6 +5,7 @@
 #include <array>
 
 #include "query/c_arithmetic.h"
+#include "query/d/trimmed.h"
 
 namespace clew::query::d::checking {
 namespace {
@@ -24,14 +25,6 @@ constexpr std::array<Alias, 9> kAliases = {{{"processorid_t", "int"},
                                             {"dev_t", "unsigned int"},
                                             {"ipaddr_t", "unsigned int"},
                                             {"uintptr_t", "unsigned long"}}};
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ')
-    text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ')
-    text.remove_suffix(1);
-  return text;
-}
 
 TypeId named_base(TypeTable& types, std::string_view name) {
   if (name == "string") return types.string_type();

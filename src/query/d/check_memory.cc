@@ -9,7 +9,7 @@
 namespace clew::query::d::checking {
 namespace {
 
-const char* operator_of(const Node& node) {
+const char* member_operator_of(const Node& node) {
   return node.kind == NodeKind::Arrow ? "->" : ".";
 }
 
@@ -30,7 +30,7 @@ Compiled<TypeId> record_of(Context& context, const Node& node) {
     return error_at(node, "D_OP_INCOMPLETE",
                     fmt::format("operator {} cannot be applied to a forward declaration: no {} "
                                 "definition is available",
-                                operator_of(node), types.name_of(record)));
+                                member_operator_of(node), types.name_of(record)));
   }
   if (types.is_record(record)) return record;
   const std::string shown = shown_type(types, object);

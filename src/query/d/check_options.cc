@@ -156,7 +156,7 @@ std::optional<uint64_t> leading_number(std::string_view& text) {
   return value;
 }
 
-bool is_number(std::string_view value) {
+bool is_any_number(std::string_view value) {
   return leading_number(value) && value.empty();
 }
 
@@ -189,7 +189,7 @@ bool fits(Syntax syntax, std::optional<std::string_view> value) {
     case Syntax::Flag:
       return !value || switch_word(*value);
     case Syntax::Number:
-      return value && is_number(*value);
+      return value && is_any_number(*value);
     case Syntax::Size:
       return value && option_bytes(*value);
     case Syntax::Rate:

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "query/d/check_conversion.h"
+#include "query/d/trimmed.h"
 
 namespace clew::query::d::checking {
 namespace {
@@ -15,7 +16,7 @@ struct SubroutinePrototype {
   std::string_view text;
 };
 
-constexpr std::array<SubroutinePrototype, 48> kSubroutines = {{
+constexpr std::array<SubroutinePrototype, 48> kSubroutinePrototypes = {{
     {Subroutine::Alloca, "void *(size_t)"},
     {Subroutine::Basename, "string(const char *)"},
     {Subroutine::Bcopy, "void(void *, void *, size_t)"},
@@ -71,7 +72,7 @@ struct ActionPrototype {
   std::string_view text;
 };
 
-constexpr std::array<ActionPrototype, 34> kActions = {{
+constexpr std::array<ActionPrototype, 34> kActionPrototypes = {{
     {Action::Breakpoint, "void()"},
     {Action::Chill, "void(int64_t)"},
     {Action::Clear, "void(@)"},
@@ -107,14 +108,6 @@ constexpr std::array<ActionPrototype, 34> kActions = {{
     {Action::Ustack, "dynamic([uint32_t], [uint32_t])"},
     {Action::Usym, "dynamic(uintptr_t)"},
 }};
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ')
-    text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ')
-    text.remove_suffix(1);
-  return text;
-}
 
 void add_parameter(TypeTable& types, Prototype& prototype, std::string_view text) {
   if (text == "...") {
@@ -172,14 +165,14 @@ Prototype parse_prototype(TypeTable& types, std::string_view text) {
 }
 
 std::string_view prototype_of(Subroutine subroutine) {
-  for (const SubroutinePrototype& each : kSubroutines) {
+  for (const SubroutinePrototype& each : kSubroutinePrototypes) {
     if (each.subroutine == subroutine) return each.text;
   }
   return "void()";
 }
 
 std::string_view prototype_of(Action action) {
-  for (const ActionPrototype& each : kActions) {
+  for (const ActionPrototype& each : kActionPrototypes) {
     if (each.action == action) return each.text;
   }
   return "void()";

@@ -12,7 +12,7 @@
 namespace clew::query::d::checking {
 namespace {
 
-std::span<Node> keys_of(Node& node) {
+std::span<Node> keys_of_element(Node& node) {
   return {node.operands.data() + 1, node.operands.size() - 1};
 }
 
@@ -150,7 +150,7 @@ void become_variable(Context& context, Node& node, uint32_t index) {
 }
 
 Compiled<void> check_keys(Context& context, Node& node) {
-  for (Node& key : keys_of(node))
+  for (Node& key : keys_of_element(node))
     CLEW_TRY(check_value(context, key));
   return {};
 }
@@ -179,13 +179,13 @@ Compiled<std::vector<TypeId>> key_types(Context& context, std::span<Node> keys,
 
 Compiled<void> become_element(Context& context, Node& node, uint32_t index) {
   const Variable& variable = context.script.variables[index];
-  (void)CLEW_TRY(key_types(context, keys_of(node), "associative array"));
+  (void)CLEW_TRY(key_types(context, keys_of_element(node), "associative array"));
   Prototype prototype;
   for (const TypeId key : variable.keys) {
     prototype.parameters.push_back({context.types().name_of(key), key});
   }
   prototype.required = static_cast<uint32_t>(variable.keys.size());
-  CLEW_TRY(check_arguments(context, node, {variable.name, true}, prototype, keys_of(node)));
+  CLEW_TRY(check_arguments(context, node, {variable.name, true}, prototype, keys_of_element(node)));
   become_variable(context, node.operands[0], index);
   node.storage = Storage::Variable;
   node.index = index;
@@ -202,7 +202,7 @@ Compiled<void> make_element(Context& context, Node& node, TypeId type) {
   }
   Variable variable;
   variable.is_associative = true;
-  variable.keys = CLEW_TRY(key_types(context, keys_of(node), "associative array"));
+  variable.keys = CLEW_TRY(key_types(context, keys_of_element(node), "associative array"));
   const uint32_t index = add_variable(context, key, std::move(variable));
   const TypeId found = type == kNoType ? loaded_type(context, key, index) : type;
   context.script.variables[index].type = found;

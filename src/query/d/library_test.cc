@@ -12,7 +12,7 @@
 namespace clew::query::d {
 namespace {
 
-constexpr std::string_view kKernelTypes =
+constexpr std::string_view kKernelWithFiles =
     "typedef struct { unsigned int val; } kuid_t;"
     "struct cred { kuid_t uid; };"
     "struct qstr { unsigned int len; const unsigned char *name; };"
@@ -25,7 +25,7 @@ constexpr std::string_view kKernelTypes =
     " struct files_struct *files; };";
 
 // Every probe has a `psinfo_t *` made of arg2.
-class FakeProbes final : public ProbeSource {
+class ProbesOfTasks final : public ProbeSource {
  public:
   Expected<ProbeArguments> arguments(TypeTable& types, const ProbeDescription&) override {
     ProbeArguments found;
@@ -39,12 +39,12 @@ class FakeProbes final : public ProbeSource {
   }
 };
 
-Compiled<Script> compiled(std::string_view text) {
-  FakeProbes probes;
+Compiled<Script> compiled_with_library(std::string_view text) {
+  ProbesOfTasks probes;
   TypeTable types;
   CompileOptions options;
   options.name = "test.d";
-  EXPECT_TRUE(parse(kKernelTypes, options, types).has_value());
+  EXPECT_TRUE(parse(kKernelWithFiles, options, types).has_value());
   Program program = CLEW_TRY(parse_library(text, types));
   Program own = CLEW_TRY(parse(text, options, types));
   for (const auto& [item, index] : own.order) {
@@ -58,8 +58,8 @@ Compiled<Script> compiled(std::string_view text) {
   return check(std::move(program), std::move(types), probes, options);
 }
 
-std::string tree_of(std::string_view text) {
-  const auto script = compiled(text);
+std::string tree_with_library(std::string_view text) {
+  const auto script = compiled_with_library(text);
   if (!script) return script.error().tag + ": " + script.error().message;
   const Node& node = script->clauses.back().body.back().expression;
   return print(node, script->types) + " : " + script->types.name_of(node.type);
@@ -93,35 +93,37 @@ TEST(Library, EveryPieceParsesOnce) {
 }
 
 TEST(Library, ConstantsHaveTheirValues) {
-  EXPECT_EQ(tree_of("BEGIN { SIGTERM }"), "15 : int");
-  EXPECT_EQ(tree_of("BEGIN { ENOENT }"), "2 : int");
-  EXPECT_EQ(tree_of("BEGIN { DTRACEFLT_DIVZERO }"), "4 : int");
-  EXPECT_EQ(tree_of("BEGIN { execname != NULL }"), "(execname != 0) : int");
-  EXPECT_EQ(tree_of("BEGIN { uregs[R_PC] }"), "uregs[16] : uint64_t");
+  EXPECT_EQ(tree_with_library("BEGIN { SIGTERM }"), "15 : int");
+  EXPECT_EQ(tree_with_library("BEGIN { ENOENT }"), "2 : int");
+  EXPECT_EQ(tree_with_library("BEGIN { DTRACEFLT_DIVZERO }"), "4 : int");
+  EXPECT_EQ(tree_with_library("BEGIN { execname != NULL }"), "(execname != 0) : int");
+  EXPECT_EQ(tree_with_library("BEGIN { uregs[R_PC] }"), "uregs[16] : uint64_t");
 }
 
 TEST(Library, TheCurrentProcessIsTranslated) {
-  EXPECT_EQ(tree_of("BEGIN { curpsinfo->pr_fname }"), "stringof(curthread->comm) : string");
-  EXPECT_EQ(tree_of("BEGIN { curpsinfo->pr_uid }"), "curthread->cred->uid.val : unsigned int");
-  EXPECT_EQ(tree_of("BEGIN { curlwpsinfo->pr_lwpid }"), "curthread->pid : int");
-  EXPECT_EQ(tree_of("BEGIN { curcpu->cpu_id }"), "((int) cpu) : int");
-  EXPECT_EQ(tree_of("::f:x { args[0]->pr_pid }"), "args->tgid : int");
+  EXPECT_EQ(tree_with_library("BEGIN { curpsinfo->pr_fname }"),
+            "stringof(curthread->comm) : string");
+  EXPECT_EQ(tree_with_library("BEGIN { curpsinfo->pr_uid }"),
+            "curthread->cred->uid.val : unsigned int");
+  EXPECT_EQ(tree_with_library("BEGIN { curlwpsinfo->pr_lwpid }"), "curthread->pid : int");
+  EXPECT_EQ(tree_with_library("BEGIN { curcpu->cpu_id }"), "((int) cpu) : int");
+  EXPECT_EQ(tree_with_library("::f:x { args[0]->pr_pid }"), "args->tgid : int");
 }
 
 TEST(Library, FilesAreTranslated) {
-  EXPECT_EQ(tree_of("BEGIN { fds[3].fi_offset }").substr(0, 13), "(((((3 >= 0) ");
-  EXPECT_EQ(tree_of("BEGIN { xlate <fileinfo_t>((struct file *) arg0).fi_name }"),
+  EXPECT_EQ(tree_with_library("BEGIN { fds[3].fi_offset }").substr(0, 13), "(((((3 >= 0) ");
+  EXPECT_EQ(tree_with_library("BEGIN { xlate <fileinfo_t>((struct file *) arg0).fi_name }"),
             "((((struct file *) arg0) == 0) ? \"<none>\" : "
             "stringof(((struct file *) arg0)->f_path.dentry->d_name.name)) : string");
 }
 
 TEST(Library, WhatAKernelLacksIsMissedOnlyWhereItIsUsed) {
-  EXPECT_EQ(tree_of("BEGIN { curlwpsinfo->pr_pri }"),
+  EXPECT_EQ(tree_with_library("BEGIN { curlwpsinfo->pr_pri }"),
             "D_TYPE_MEMBER: prio is not a member of struct task_struct");
 }
 
 TEST(Library, ProgramsMayDefineItsConstantsAnew) {
-  EXPECT_EQ(tree_of("inline int SIGINT = 99; BEGIN { SIGINT }"), "99 : int");
+  EXPECT_EQ(tree_with_library("inline int SIGINT = 99; BEGIN { SIGINT }"), "99 : int");
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ Compiled<void> check_count(const Token& place, std::string_view kind, const Prob
                              probe.name, kind, kParametersMax, count));
 }
 
-const Probe* find(const ProviderDefinition& provider, const std::string& name) {
+const Probe* find_probe(const ProviderDefinition& provider, const std::string& name) {
   const auto found = std::find_if(provider.probes.begin(), provider.probes.end(),
                                   [&](const Probe& probe) { return probe.name == name; });
   return found == provider.probes.end() ? nullptr : &*found;
@@ -62,7 +62,7 @@ const std::vector<TypeParameter>& output_of(const Probe& probe) {
 Compiled<void> Parser::check_known_provider(const ProviderDefinition& known, const Probe& probe,
                                             const Token& place) const {
   const std::string name = shown(known.name, probe);
-  const Probe* const before = find(known, probe.name);
+  const Probe* const before = find_probe(known, probe.name);
   if (before == nullptr) {
     return fail_at(place, "D_PROV_INCOMPAT",
                    fmt::format("provider interface mismatch: {0}\n\t current: probe {1} defined\n"
@@ -113,7 +113,7 @@ Compiled<void> Parser::provider() {
     const Token begin = here_;
     Probe next = CLEW_TRY(provider_probe());
     if (known != providers_.end()) CLEW_TRY(check_known_provider(*known, next, begin));
-    if (find(result, next.name) != nullptr) {
+    if (find_probe(result, next.name) != nullptr) {
       return fail_at(begin, "D_PROV_PRDUP",
                      fmt::format("probe redeclared: {}", shown(result.name, next)));
     }

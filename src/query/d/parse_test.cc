@@ -16,25 +16,25 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Case {
+struct PrintedCase {
   std::string_view text;
   std::string_view expected;
 };
 
-void expect_programs(std::initializer_list<Case> cases) {
-  for (const Case& each : cases)
+void expect_programs(std::initializer_list<PrintedCase> cases) {
+  for (const PrintedCase& each : cases)
     EXPECT_EQ(printed(each.text), std::string(each.expected) + "\n") << each.text;
 }
 
-void expect_expressions(std::initializer_list<Case> cases) {
-  for (const Case& each : cases)
+void expect_expressions(std::initializer_list<PrintedCase> cases) {
+  for (const PrintedCase& each : cases)
     EXPECT_EQ(printed(fmt::format("BEGIN{{{}}}", each.text)),
               fmt::format(":::BEGIN {{ {}; }}\n", each.expected))
         << each.text;
 }
 
-void expect_errors(std::initializer_list<Case> cases) {
-  for (const Case& each : cases)
+void expect_syntax_errors(std::initializer_list<PrintedCase> cases) {
+  for (const PrintedCase& each : cases)
     EXPECT_EQ(printed(each.text), each.expected) << each.text;
 }
 
@@ -360,7 +360,7 @@ TEST(Parse, PragmasSetOptions) {
 }
 
 TEST(Parse, LinesAreNumberedAsControlLinesSay) {
-  expect_errors({
+  expect_syntax_errors({
       {"BEGIN\n\n{ ) }", "[D_SYNTAX] line 3: extra ) in input stream"},
       {"# 40 \"x.d\"\nBEGIN { ) }", "[D_SYNTAX] line 40: extra ) in input stream"},
       {"#line 7\n\nBEGIN { ) }", "[D_SYNTAX] line 8: extra ) in input stream"},
@@ -371,7 +371,7 @@ TEST(Parse, LinesAreNumberedAsControlLinesSay) {
 // --- errors --------------------------------------------------------------------------------------
 
 TEST(Parse, ErrorsOfTheTextHaveDTracesWords) {
-  expect_errors({
+  expect_syntax_errors({
       {"BEGIN { } }", "[D_SYNTAX] line 1: syntax error near \"}\""},
       {"BEGIN { x = }", "[D_SYNTAX] line 1: syntax error near \"}\""},
       {"BEGIN { x", "[D_SYNTAX] line 1: syntax error near end of input"},
@@ -400,7 +400,7 @@ TEST(Parse, ErrorsOfTheTextHaveDTracesWords) {
 }
 
 TEST(Parse, ErrorsOfConstantsHaveDTracesWords) {
-  expect_errors({
+  expect_syntax_errors({
       {"BEGIN { \"a\n\" }", "[D_STR_NL] line 1: newline encountered in string literal"},
       {"BEGIN { \"a", "[D_SYNTAX] line 1: end-of-file encountered before matching \""},
       {"BEGIN { 'a\n' }", "[D_CHR_NL] line 1: newline encountered in character constant"},
@@ -462,7 +462,7 @@ TEST(Parse, ErrorsOfDeclarationsHaveTheirTags) {
 }
 
 TEST(Parse, ErrorsOfControlLinesHaveTheirTags) {
-  expect_errors({
+  expect_syntax_errors({
       {"#pragma D nothing\nBEGIN", "[D_PRAGMA_INVAL] line 1: invalid D pragma: nothing"},
       {"#pragma D option\nBEGIN",
        "[D_PRAGMA_MALFORM] line 1: malformed #pragma option <option>=<val>"},

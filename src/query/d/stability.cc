@@ -46,7 +46,8 @@ constexpr std::array<Provider, 15> kProviders = {{
 }};
 
 template <typename Kind, size_t kCount>
-std::optional<Kind> find(const std::array<std::string_view, kCount>& names, std::string_view name) {
+std::optional<Kind> find_word(const std::array<std::string_view, kCount>& names,
+                              std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) return std::nullopt;
   return static_cast<Kind>(found - names.begin());
@@ -80,9 +81,9 @@ std::optional<Stability> parse_stability(std::string_view text) {
   const size_t first = text.find('/');
   const size_t second = first == std::string_view::npos ? first : text.find('/', first + 1);
   if (second == std::string_view::npos) return std::nullopt;
-  const auto names = find<StabilityLevel>(kLevels, text.substr(0, first));
-  const auto data = find<StabilityLevel>(kLevels, text.substr(first + 1, second - first - 1));
-  const auto dependency = find<DependencyClass>(kClasses, text.substr(second + 1));
+  const auto names = find_word<StabilityLevel>(kLevels, text.substr(0, first));
+  const auto data = find_word<StabilityLevel>(kLevels, text.substr(first + 1, second - first - 1));
+  const auto dependency = find_word<DependencyClass>(kClasses, text.substr(second + 1));
   if (!names || !data || !dependency) return std::nullopt;
   return Stability{*names, *data, *dependency};
 }
