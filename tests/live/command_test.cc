@@ -282,11 +282,6 @@ TEST(Command, ListNamesFunctionsOfAProcess) {
   EXPECT_THAT(end.output, AllOf(HasSubstr("rip_lea"), HasSubstr("rip_call_target")));
 }
 
-Child::End clew(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), CLEW_COMMAND);
-  return Child({.arguments = std::move(arguments)}).wait_for_end();
-}
-
 TEST(Command, ListTakesSeveralProcessesAndNamesAFunctionOnce) {
   Victim first("sites");
   Victim second("sites");

@@ -30,11 +30,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr uint64_t kRounds = 200;
-
-std::string entries_and_returns_of(const std::string& pattern) {
-  return count_by_function("entry(\"" + pattern + "\"), return(\"" + pattern + "\")");
-}
+constexpr uint64_t kCompanyRounds = 200;
 
 // A program of the kernel at it makes its holder known.
 TEST(Company, ListAndDoctorAgreeAboutAUprobeAndNameItsOwner) {
@@ -68,7 +64,7 @@ TEST(Company, ListAndDoctorAgreeAboutAUprobeAndNameItsOwner) {
 TEST(Company, OfAnEarlierUprobeIsLeftAlone) {
   const std::string name = "forms_pie";
   Victim victim(name);
-  const uint64_t expected = untraced_result(name, kRounds);
+  const uint64_t expected = untraced_result(name, kCompanyRounds);
   Uprobe probe(victim.pid(), victim.ask("addresses 0").at("form_plain"));
   NEED_UPROBE(probe);
   // The jump would lie over the uprobe: the first instruction changes what the query asks for.
@@ -76,7 +72,7 @@ TEST(Company, OfAnEarlierUprobeIsLeftAlone) {
                             "!form_*\") group by e.function select new { name = e.function, calls "
                             "= count(), third = sum(e.arg2) }";
   Tracer tracer = Tracer::attach(victim.pid(), query, {"--allow-late-uprobe-danger"});
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kCompanyRounds), expected);
   const Numbers truth = victim.counts();
   Report report = tracer.finish();
   EXPECT_EQ(report.status, 0) << report.error;
@@ -85,11 +81,11 @@ TEST(Company, OfAnEarlierUprobeIsLeftAlone) {
   for (const char* function : {"form_exits", "form_tail", "form_deep"})
     EXPECT_EQ(report.calls()[function], truth.at(function)) << function;
   EXPECT_EQ(probe.hits(), truth.at("form_plain"));
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kCompanyRounds), expected);
   EXPECT_EQ(probe.hits(), 2 * truth.at("form_plain"));
   probe.remove();
   expect_text_equals_file(victim.pid());
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kCompanyRounds), expected);
 }
 
 // In the same page of text, and whoever leaves first.
@@ -97,18 +93,18 @@ TEST(Company, OfALaterUprobeOnAnotherFunctionCountsExactly) {
   const std::string name = "forms_pie";
   for (const bool uprobe_leaves_first : {true, false}) {
     Victim victim(name);
-    const uint64_t expected = untraced_result(name, kRounds);
+    const uint64_t expected = untraced_result(name, kCompanyRounds);
     Tracer tracer = Tracer::attach(victim.pid(), entries_and_returns_of(name + "!form_exits"));
     Uprobe probe(victim.pid(), victim.ask("addresses 0").at("form_plain"));
     NEED_UPROBE(probe);
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kCompanyRounds), expected);
     const Numbers truth = victim.counts();
     EXPECT_EQ(probe.hits(), truth.at("form_plain"));
     if (uprobe_leaves_first) probe.remove();
     Report report = tracer.finish();
     EXPECT_EQ(report.calls()["form_exits"], 2 * truth.at("form_exits")) << report.error;
     probe.remove();
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kCompanyRounds), expected);
     expect_text_equals_file(victim.pid());
   }
 }
@@ -119,20 +115,20 @@ TEST(Company, OfAUprobeOnTheSameLandingPadCountsExactly) {
   for (const bool uprobe_comes_first : {true, false}) {
     for (const Uprobe::Kind kind : {Uprobe::Kind::Entry, Uprobe::Kind::Return}) {
       Victim victim(name);
-      const uint64_t expected = untraced_result(name, kRounds);
+      const uint64_t expected = untraced_result(name, kCompanyRounds);
       const uint64_t address = victim.ask("addresses 0").at("form_exits");
       std::optional<Uprobe> probe;
       if (uprobe_comes_first) probe.emplace(victim.pid(), address, kind);
       Tracer tracer = Tracer::attach(victim.pid(), entries_and_returns_of(name + "!form_*"));
       if (!uprobe_comes_first) probe.emplace(victim.pid(), address, kind);
       NEED_UPROBE(*probe);
-      EXPECT_EQ(victim.run(kRounds), expected);
+      EXPECT_EQ(victim.run(kCompanyRounds), expected);
       const Numbers truth = victim.counts();
       EXPECT_EQ(probe->hits(), truth.at("form_exits"));
       Report report = tracer.finish();
       for (const auto& [function, calls] : truth)
         EXPECT_EQ(report.calls()[function], 2 * calls) << function << report.error;
-      EXPECT_EQ(victim.run(kRounds), expected);
+      EXPECT_EQ(victim.run(kCompanyRounds), expected);
       EXPECT_EQ(probe->hits(), 2 * truth.at("form_exits"));
       probe->remove();
       expect_text_equals_file(victim.pid());
@@ -146,7 +142,7 @@ void expect_company_of_uprobes(bool uprobes_come_first, bool uprobes_leave_first
   const std::string name = "firsts";
   for (const Uprobe::Kind kind : {Uprobe::Kind::Entry, Uprobe::Kind::Return}) {
     Victim victim(name);
-    const uint64_t expected = untraced_result(name, kRounds);
+    const uint64_t expected = untraced_result(name, kCompanyRounds);
     const Numbers addresses = victim.ask("addresses 0");
     std::map<std::string, Uprobe> probes;
     const auto add_probes = [&] {
@@ -157,7 +153,7 @@ void expect_company_of_uprobes(bool uprobes_come_first, bool uprobes_leave_first
     Tracer tracer = Tracer::attach(victim.pid(), entries_and_returns_of(name + "!first_*"));
     add_probes();
     NEED_UPROBE(probes.begin()->second);
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kCompanyRounds), expected);
     const Numbers truth = victim.counts();
     for (const auto& [function, probe] : probes)
       EXPECT_EQ(probe.hits(), truth.at(function)) << function;
@@ -165,10 +161,10 @@ void expect_company_of_uprobes(bool uprobes_come_first, bool uprobes_leave_first
     Report report = tracer.finish();
     for (const auto& [function, address] : addresses)
       EXPECT_EQ(report.calls()[function], 2 * truth.at(function)) << function << report.error;
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kCompanyRounds), expected);
     probes.clear();
     expect_text_equals_file(victim.pid());
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kCompanyRounds), expected);
   }
 }
 
@@ -198,7 +194,7 @@ TEST(Company, OfALaterUprobeIsWhatTheListOfSitesSays) {
   Child list({.arguments = {CLEW_COMMAND, "list", "sites!rip_*", "--sites", "--json", "--file",
                             victim_path(name)}});
   std::istringstream lines(list.wait_for_end().output);
-  const uint64_t expected = untraced_result(name, kRounds);
+  const uint64_t expected = untraced_result(name, kCompanyRounds);
   std::map<std::string, unsigned> entries;
   std::map<std::string, unsigned> fates;
   for (std::string line; std::getline(lines, line);) {
@@ -213,11 +209,11 @@ TEST(Company, OfALaterUprobeIsWhatTheListOfSitesSays) {
     Tracer tracer = Tracer::attach(victim.pid(), entries_of(name + "!" + called));
     Uprobe probe(victim.pid(), address);
     NEED_UPROBE(probe);
-    EXPECT_EQ(victim.run(kRounds), expected) << called;
+    EXPECT_EQ(victim.run(kCompanyRounds), expected) << called;
     const uint64_t calls = victim.counts().at(called);
     EXPECT_EQ(probe.hits(), calls) << called;
     probe.remove();
-    EXPECT_EQ(victim.run(kRounds), expected) << called << ", the uprobe has gone";
+    EXPECT_EQ(victim.run(kCompanyRounds), expected) << called << ", the uprobe has gone";
     const uint64_t counted = tracer.finish().calls()[called];
     if (fate == "safe") {
       EXPECT_EQ(counted, 2 * calls) << called;
@@ -384,27 +380,28 @@ TEST(Company, OfAnEarlierStraceIsRefused) {
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.error, HasSubstr("is traced by process " + std::to_string(strace.pid()) +
                                        " (a debugger?); end that one first [already-traced]"));
-  EXPECT_EQ(victim.run(kRounds), untraced_result("forms_pie", kRounds));
+  EXPECT_EQ(victim.run(kCompanyRounds), untraced_result("forms_pie", kCompanyRounds));
   expect_text_equals_file(victim.pid());
   end_strace(strace, victim.pid());
-  const Traced traced = trace_rounds(victim, "forms_pie", entries_of("forms_pie!form_*"), kRounds);
+  const Traced traced =
+      trace_rounds(victim, "forms_pie", entries_of("forms_pie!form_*"), kCompanyRounds);
   expect_exact(traced, "entry");
 }
 
 TEST(Company, OfALaterStraceCountsExactly) {
   if (!have_strace()) GTEST_SKIP() << "NOT TESTED: no strace";
   Victim victim("forms_pie");
-  const uint64_t expected = untraced_result("forms_pie", kRounds);
+  const uint64_t expected = untraced_result("forms_pie", kCompanyRounds);
   Tracer tracer = Tracer::attach(victim.pid(), entries_and_returns_of("forms_pie!form_*"));
   Child strace = start_strace(victim.pid());
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kCompanyRounds), expected);
   const Numbers truth = victim.counts();
   end_strace(strace, victim.pid());
   Report report = tracer.finish();
   EXPECT_EQ(report.status, 0) << report.error;
   for (const auto& [function, calls] : truth)
     EXPECT_EQ(report.calls()[function], 2 * calls) << function;
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kCompanyRounds), expected);
   expect_text_equals_file(victim.pid());
 }
 
@@ -413,22 +410,22 @@ TEST(Company, OfALaterStraceCountsExactly) {
 TEST(Company, OfAStraceThatStaysLongerLeavesProbesThatAreRemovedLater) {
   if (!have_strace()) GTEST_SKIP() << "NOT TESTED: no strace";
   Victim victim("forms_pie");
-  const uint64_t expected = untraced_result("forms_pie", kRounds);
-  EXPECT_EQ(victim.run(kRounds), expected);
+  const uint64_t expected = untraced_result("forms_pie", kCompanyRounds);
+  EXPECT_EQ(victim.run(kCompanyRounds), expected);
   const ProcessState before = ProcessState::of(victim.pid());
   const Numbers counts_before = victim.counts();
   Tracer tracer = Tracer::attach(victim.pid(), entries_of("forms_pie!form_*"));
   Child strace = start_strace(victim.pid());
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kCompanyRounds), expected);
   const Numbers truth = difference(counts_before, victim.counts());
   Report report = tracer.finish();
   EXPECT_EQ(report.calls(), truth) << report.error;
   EXPECT_THAT(report.error, HasSubstr("clew detach " + std::to_string(victim.pid())));
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kCompanyRounds), expected);
   end_strace(strace, victim.pid());
   Child detach({.arguments = {CLEW_COMMAND, "detach", std::to_string(victim.pid())}});
   EXPECT_EQ(detach.wait_for_end().status, 0);
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kCompanyRounds), expected);
   expect_text_equals_file(victim.pid());
   expect_no_residue(before, victim.pid());
 }

@@ -13,10 +13,6 @@
 namespace clew::live {
 namespace {
 
-std::string entries_and_returns_of(const std::string& pattern) {
-  return count_by_function("entry(\"" + pattern + "\"), return(\"" + pattern + "\")");
-}
-
 void expect_all_counted_twice(const Traced& traced) {
   for (const auto& [function, calls] : traced.truth) {
     EXPECT_GT(calls, 0U) << function;

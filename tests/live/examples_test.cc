@@ -26,7 +26,7 @@ const std::set<std::string> kQuietFiles = {"opened_files.clew", "slow_calls.clew
 // Of a file's own command line, as its comment has it.
 const std::string kDanger = "--allow-late-uprobe-danger";
 
-std::string text_of(const fs::path& path) {
+std::string text_in(const fs::path& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -44,7 +44,7 @@ TEST(Examples, EachAnswersAboutARedisServerUnderLoad) {
     ++count;
     std::vector<std::string> arguments = {
         "run", file.path(), "-p", std::to_string(redis.pid()), "--yes", "--for", "300ms", "--json"};
-    if (text_of(file.path()).find(kDanger) != std::string::npos) arguments.push_back(kDanger);
+    if (text_in(file.path()).find(kDanger) != std::string::npos) arguments.push_back(kDanger);
     const Report report = run_clew(arguments);
     EXPECT_EQ(report.status, 0) << report.error;
     const bool quiet = kQuietFiles.contains(file.path().filename());

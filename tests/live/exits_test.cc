@@ -15,9 +15,9 @@
 namespace clew::live {
 namespace {
 
-constexpr uint64_t kRounds = 500;
+constexpr uint64_t kExitRounds = 500;
 
-Traced trace(const std::string& name, const std::string& query, uint64_t rounds = kRounds) {
+Traced trace(const std::string& name, const std::string& query, uint64_t rounds = kExitRounds) {
   Victim victim(name);
   return trace_rounds(victim, name, query, rounds);
 }
@@ -115,7 +115,7 @@ TEST(Exits, AnExceptionProbeKnowsTheCallThatIsLeft) {
   EXPECT_EQ(row.at("calls"), times.truth.at("thrown_throw_odd"));
   EXPECT_GT(row.at("shortest"), 0);
   EXPECT_LT(row.at("longest"), 1'000'000'000);
-  EXPECT_EQ(row.at("largest"), 2 * (kRounds - 1) + 1);
+  EXPECT_EQ(row.at("largest"), 2 * (kExitRounds - 1) + 1);
   const Traced calls =
       trace("exceptions", source +
                               "group by e.function, e.entry.arg0 select new { name = e.function, "
@@ -133,7 +133,8 @@ TEST(Exits, AnExceptionProbeKnowsTheCallThatIsLeft) {
 
 TEST(Exits, AnExceptionThatLeavesALibraryWithItsOwnUnwinderIsSeen) {
   Traced left = trace("exceptions", exceptions_of("libthrower.so!library_*"));
-  EXPECT_EQ(left.counted, (Numbers{{"library_throws", kRounds}}));  // Two calls of an odd round.
+  EXPECT_EQ(left.counted,
+            (Numbers{{"library_throws", kExitRounds}}));  // Two calls of an odd round.
 }
 
 TEST(Exits, ALibraryThatIsLoadedLaterCanThrow) {
@@ -141,7 +142,7 @@ TEST(Exits, ALibraryThatIsLoadedLaterCanThrow) {
   const ProcessState before = ProcessState::of(victim.pid());
   Tracer tracer =
       Tracer::attach(victim.pid(), exceptions_of("liblate_thrower.so!*"), {"--allow-missing"});
-  victim.ask("late " + std::to_string(kRounds));
+  victim.ask("late " + std::to_string(kExitRounds));
   const Numbers truth = victim.counts();
   Report report = tracer.finish();
   EXPECT_EQ(report.status, 0) << report.error;
@@ -156,7 +157,7 @@ TEST(Exits, TwoSessionsSeeTheSameExceptions) {
   Tracer first = Tracer::attach(victim.pid(), exceptions_of("exceptions!deep_*"));
   Tracer second = Tracer::attach(victim.pid(), exceptions_of("exceptions!*_frame"));
   const Numbers before = victim.counts();
-  victim.run(kRounds);
+  victim.run(kExitRounds);
   const Numbers truth = difference(before, victim.counts());
   EXPECT_EQ(first.finish().calls()["deep_frame"], truth.at("thrown_deep_frame"));
   EXPECT_EQ(second.finish().calls()["middle_frame"], truth.at("thrown_middle_frame"));
@@ -173,8 +174,8 @@ TEST(Exits, ARustPanicIsCaughtAsBefore) {
 TEST(Exits, ARustPanicLeavesCalls) {
   ASSERT_EQ(access(victim_path("panics").c_str(), X_OK), 0) << "no rustc";
   Traced left = trace("panics", exceptions_of("panics!panic_*"));
-  EXPECT_EQ(left.counted["panic_odd"], kRounds / 2);
-  EXPECT_EQ(left.counted["panic_middle"], kRounds / 2);
+  EXPECT_EQ(left.counted["panic_odd"], kExitRounds / 2);
+  EXPECT_EQ(left.counted["panic_middle"], kExitRounds / 2);
 }
 
 TEST(Exits, CancelledThreadsAreNotHarmedByExceptionProbes) {
@@ -225,7 +226,7 @@ TEST(Exits, EachCallInAFiberOfBoostHasItsOwnTime) {
   Victim victim("boost_fibers");
   Tracer tracer = Tracer::attach(victim.pid(), R"(from e in return("boost_fibers!fiber_body")
                        select calls = count(), took = sum(e.elapsed), least = min(e.elapsed))");
-  victim.run(kRounds);
+  victim.run(kExitRounds);
   const Numbers truth = victim.counts();
   const Report report = tracer.finish();
   ASSERT_EQ(report.status, 0) << report.error;
@@ -296,7 +297,7 @@ TEST(Exits, ElapsedTimeAcrossFibersIsRightOrCountedAsLost) {
                      "from e in return(\"fibers!across_switch\") group by e.function select new "
                      "{ name = e.function, calls = count(), longest = max(e.elapsed) }");
   const Numbers before = victim.counts();
-  victim.run(kRounds);
+  victim.run(kExitRounds);
   const Numbers calls = difference(before, victim.counts());
   const Report report = tracer.finish();
   const uint64_t unpaired = report.summary.at("missed").value("unpaired", uint64_t{0});

@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint64_t kRounds = 1000;
+constexpr uint64_t kExtensionRounds = 1000;
 
 // A file of C for the time of a test.
 class Source {
@@ -52,10 +52,10 @@ TEST(Extensions, AListOfTheProgramIsWalked) {
   const Report report =
       traced(victim, R"(from e in entry("typed!priced") let length = list_length(e.item, 16)
       group by length select length, count())",
-             kRounds);
+             kExtensionRounds);
   ASSERT_EQ(report.rows.size(), 1U) << report.error;
   EXPECT_EQ(report.rows[0].at("length").get<uint64_t>(), 2U) << report.rows[0].dump();
-  EXPECT_EQ(report.rows[0].at("count").get<uint64_t>(), kRounds);
+  EXPECT_EQ(report.rows[0].at("count").get<uint64_t>(), kExtensionRounds);
 }
 
 // As Fay prints it (5.2.3), with this program's function and argument.
@@ -65,7 +65,7 @@ TEST(Extensions, FaysMovingAverage) {
     .Select(event => event.args.count)
     .Select(sizeArg => new { average = MovingAverage(sizeArg, State), size = sizeArg })
     .Where(alloc => alloc.size > 10*alloc.average))",
-                               kRounds);
+                               kExtensionRounds);
   EXPECT_EQ(report.rows.size(), 0U) << report.error;  // 3 is never ten times 3.
 }
 
@@ -89,7 +89,7 @@ TEST(Extensions, FaysSketchPassesPowersOfTwo) {
     .Where(ev => ev.time < Now.AddMinutes(5))
     .Where(e => sample(e, State))
     .Select(e => new { count = e.count }))",
-                               kRounds);
+                               kExtensionRounds);
   ASSERT_EQ(report.rows.size(), 10U) << report.error;
   for (size_t i = 0; i < 10; ++i)
     EXPECT_EQ(report.rows[i].at("count").get<uint64_t>(), (uint64_t{1} << i) - 1);
@@ -129,9 +129,9 @@ TEST_P(EndlessLoops, AreCut) {
   Victim victim("typed");
   const Report report =
       traced(victim, R"(from e in entry("typed!scaled") select hits = count(), sum(spin(e.count)))",
-             kRounds, {"--ext", source.path()});
+             kExtensionRounds, {"--ext", source.path()});
   EXPECT_EQ(report.summary.at("missed").at("fuel").get<uint64_t>(), 8U) << report.summary.dump();
-  EXPECT_LE(report.summary.at("missed").value("left_alone", uint64_t{0}), kRounds - 8);
+  EXPECT_LE(report.summary.at("missed").value("left_alone", uint64_t{0}), kExtensionRounds - 8);
   EXPECT_EQ(report.rows.at(0).at("hits").get<uint64_t>(), 8U);
 }
 
@@ -212,11 +212,11 @@ TEST(Extensions, FuelIsTheUsersToSay) {
     const Report report =
         traced(victim,
                R"(from e in entry("typed!scaled") select ended = sum(rounds(50000 + e.count % 2)))",
-               kRounds, options);
+               kExtensionRounds, options);
     return report.rows.empty() ? 0 : report.rows.at(0).at("ended").get<uint64_t>();
   };
   EXPECT_EQ(answered({"--ext", source.path()}), 0U);
-  EXPECT_EQ(answered({"--ext", source.path(), "--fuel", "10000000"}), kRounds);
+  EXPECT_EQ(answered({"--ext", source.path(), "--fuel", "10000000"}), kExtensionRounds);
 }
 
 // Stores to addresses of the program: they end the hit, or land in the thread's own state.
@@ -226,13 +226,13 @@ TEST(Extensions, WildPointersDoNotReachTheProgram) {
   const std::string query = R"(from e in entry("typed!priced") select wild(e.item))";
   {
     Victim victim("typed");
-    const Report report = traced(victim, query, kRounds, {"--ext", source.path()});
-    EXPECT_EQ(report.summary.at("missed").at("unreadable").get<uint64_t>(), kRounds);
+    const Report report = traced(victim, query, kExtensionRounds, {"--ext", source.path()});
+    EXPECT_EQ(report.summary.at("missed").at("unreadable").get<uint64_t>(), kExtensionRounds);
     EXPECT_EQ(report.rows.size(), 0U);
   }
   Victim victim("typed");
-  (void)traced(victim, query, kRounds, {"--ext", source.path(), "--no-branch-guards"});
-  EXPECT_EQ(victim.run(kRounds), untraced_result("typed", kRounds));
+  (void)traced(victim, query, kExtensionRounds, {"--ext", source.path(), "--no-branch-guards"});
+  EXPECT_EQ(victim.run(kExtensionRounds), untraced_result("typed", kExtensionRounds));
 }
 
 // The base of such an access may be in front of the window, and the access is right.

@@ -21,16 +21,12 @@ using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
 
-constexpr uint64_t kRounds = 300;
-
-std::string entries_and_returns_of(const std::string& pattern) {
-  return count_by_function("entry(\"" + pattern + "\"), return(\"" + pattern + "\")");
-}
+constexpr uint64_t kFormRounds = 300;
 
 // Of a program whose file is called `name`: each call is entered once and left once.
 void expect_counts(Victim& victim, const std::string& name) {
   const Traced traced =
-      trace_rounds(victim, name, entries_and_returns_of(name + "!form_*"), kRounds);
+      trace_rounds(victim, name, entries_and_returns_of(name + "!form_*"), kFormRounds);
   ASSERT_FALSE(traced.truth.empty());
   for (const auto& [function, calls] : traced.truth) {
     EXPECT_GT(calls, 0U) << function;
@@ -60,7 +56,7 @@ TEST_P(Form, HaveThreadsThatAreToldApart) {
   Tracer tracer = Tracer::attach(victim.pid(), "from e in entry(\"" + name() +
                                                    "!form_deep\") group by e.tid select new { tid "
                                                    "= e.tid, calls = count() }");
-  victim.run(kRounds);
+  victim.run(kFormRounds);
   const uint64_t calls = victim.counts().at("form_deep");
   const Report report = tracer.finish();
   uint64_t counted = 0;
@@ -72,7 +68,7 @@ TEST_P(Form, HaveThreadsThatAreToldApart) {
   }
   EXPECT_EQ(report.rows.size(), 5U) << report.error;
   EXPECT_EQ(counted, calls);
-  EXPECT_EQ(of_first, 6 * kRounds);
+  EXPECT_EQ(of_first, 6 * kFormRounds);
 }
 
 TEST_P(Form, AreCountedFromTheirStartAsCommands) {
@@ -107,7 +103,7 @@ bool has_arena(pid_t pid) {
 void remove_residue(Victim& victim) {
   constexpr int kTries = 20;
   for (int i = 0; i < kTries && has_arena(victim.pid()); ++i) {
-    victim.run(kRounds);
+    victim.run(kFormRounds);
     Child({.arguments = {CLEW_COMMAND, "detach", std::to_string(victim.pid())}}).wait_for_end();
   }
 }
@@ -115,16 +111,16 @@ void remove_residue(Victim& victim) {
 // Its runtime has threads of its own, which never rest.
 Traced trace_gophers(Victim& victim, const std::string& query) {
   Traced traced;
-  const uint64_t expected = untraced_result("gophers", kRounds);
+  const uint64_t expected = untraced_result("gophers", kFormRounds);
   const ProcessState before = ProcessState::of(victim.pid());
   const Numbers counts_before = victim.counts();
   Tracer tracer = Tracer::attach(victim.pid(), query, {"--yes"});
-  EXPECT_EQ(victim.run(kRounds), expected) << "while traced";
+  EXPECT_EQ(victim.run(kFormRounds), expected) << "while traced";
   traced.truth = difference(counts_before, victim.counts());
   traced.report = tracer.finish();
   EXPECT_EQ(traced.report.status, 0) << traced.report.error;
   traced.counted = traced.report.calls();
-  EXPECT_EQ(victim.run(kRounds), expected) << "after detach";
+  EXPECT_EQ(victim.run(kFormRounds), expected) << "after detach";
   expect_text_equals_file(victim.pid());
   remove_residue(victim);
   expect_no_strange_residue(before, victim.pid());
@@ -144,7 +140,7 @@ TEST(FormsOfGo, AreCountedExactlyAtEntriesAndReturns) {
     EXPECT_EQ(returns.counted.at(function), returns.truth.at(function)) << function;
   // Every other call is left by a panic.
   const uint64_t left = returns.truth.at("main.panicOdd") - returns.counted.at("main.panicOdd");
-  EXPECT_EQ(left, 8 * kRounds / 2);
+  EXPECT_EQ(left, 8 * kFormRounds / 2);
 }
 
 // The scheduler and the collector of garbage at work.
@@ -182,7 +178,7 @@ TEST(FormsInNamespaces, HavePidsOfTheMachineInAnswers) {
       Tracer::attach(victim.pid(),
                      "from e in entry(\"forms_pie!form_deep\") group by e.pid select new { pid = "
                      "e.pid, calls = count() }");
-  victim.run(kRounds);
+  victim.run(kFormRounds);
   const uint64_t calls = victim.counts().at("form_deep");
   const Report report = tracer.finish();
   ASSERT_EQ(report.rows.size(), 1U) << report.error;
@@ -227,7 +223,7 @@ TEST(FormsInNamespaces, OfUsersAreCountedByTheUserWhoMadeThem) {
   Victim victim(options, Victim::Place::Started);
   Tracer tracer =
       Tracer::attach(victim.pid(), entries_of("forms_pie!form_*"), {}, /*as_nobody=*/true);
-  victim.run(kRounds);
+  victim.run(kFormRounds);
   const Report report = tracer.finish();
   EXPECT_EQ(report.status, 0) << report.error;
   EXPECT_EQ(report.calls(), victim.counts());
@@ -269,8 +265,8 @@ TEST(FormsWithFewerRights, ThatMakeNoMemoryExecutableAreCounted) {
     GTEST_SKIP() << "NOT TESTED: this kernel has no PR_SET_MDWE";
   }
   const Traced traced =
-      trace_rounds(victim, "hardened", entries_and_returns_of("hardened!hard_work"), kRounds);
-  EXPECT_EQ(traced.counted.at("hard_work"), 2 * kRounds);
+      trace_rounds(victim, "hardened", entries_and_returns_of("hardened!hard_work"), kFormRounds);
+  EXPECT_EQ(traced.counted.at("hard_work"), 2 * kFormRounds);
 }
 
 TEST(FormsWithFewerRights, ThatMayNotBeDumpedAreTheRootUsers) {
@@ -278,8 +274,9 @@ TEST(FormsWithFewerRights, ThatMayNotBeDumpedAreTheRootUsers) {
   Victim victim = hardened_of_nobody(victim_path("hardened"));
   ASSERT_EQ(victim.ask("deny_dumps 0").at("denied"), 1U);
   expect_refused(victim, /*as_nobody=*/true, AllOf(HasSubstr("permission"), HasSubstr("root")));
-  const Traced traced = trace_rounds(victim, "hardened", entries_of("hardened!hard_work"), kRounds);
-  EXPECT_EQ(traced.counted.at("hard_work"), kRounds);
+  const Traced traced =
+      trace_rounds(victim, "hardened", entries_of("hardened!hard_work"), kFormRounds);
+  EXPECT_EQ(traced.counted.at("hard_work"), kFormRounds);
 }
 
 TEST(FormsWithFewerRights, ThatRunWithTheRightsOfTheirFileAreRefusedToTheirUser) {
@@ -291,8 +288,9 @@ TEST(FormsWithFewerRights, ThatRunWithTheRightsOfTheirFileAreRefusedToTheirUser)
   if (users.at("effective") != 0) GTEST_SKIP() << "NOT TESTED: mounted with nosuid";
   ASSERT_NE(users.at("real"), 0U);
   expect_refused(victim, /*as_nobody=*/true, AllOf(HasSubstr("permission"), HasSubstr("root")));
-  const Traced traced = trace_rounds(victim, "hardened", entries_of("hardened!hard_work"), kRounds);
-  EXPECT_EQ(traced.counted.at("hard_work"), kRounds);
+  const Traced traced =
+      trace_rounds(victim, "hardened", entries_of("hardened!hard_work"), kFormRounds);
+  EXPECT_EQ(traced.counted.at("hard_work"), kFormRounds);
 }
 
 // The kernel gives a command no rights of its file while somebody traces it who has them not.
@@ -305,13 +303,13 @@ TEST(FormsWithFewerRights, ThatTheirUserStartsToBeTracedGetNoRightsOfTheirFile) 
                 .folder = "/",
                 .as_nobody = true});
   tracer.write_line("users 0");
-  tracer.write_line("run " + std::to_string(kRounds));
+  tracer.write_line("run " + std::to_string(kFormRounds));
   tracer.close_input();
   const Child::End end = tracer.wait_for_end();
   EXPECT_EQ(end.status, 0) << end.error;
   EXPECT_THAT(end.output, Not(HasSubstr("effective 0")));
   EXPECT_THAT(end.output, HasSubstr("errors 0"));
-  EXPECT_THAT(end.output, HasSubstr(std::to_string(kRounds)));
+  EXPECT_THAT(end.output, HasSubstr(std::to_string(kFormRounds)));
 }
 
 TEST(FormsWithFewerRights, ThatMayOnlyReadAndWriteAreRefused) {
@@ -327,8 +325,8 @@ TEST(FormsWithFewerRights, ThatFilterTheirCallsAreTheRootUsers) {
   expect_refused(victim, /*as_nobody=*/true,
                  AllOf(HasSubstr("[seccomp]"), HasSubstr("CAP_SYS_ADMIN")));
   const Traced traced =
-      trace_rounds(victim, "sandbox", entries_of("sandbox!sandbox_work"), kRounds);
-  EXPECT_EQ(traced.counted.at("sandbox_work"), kRounds);
+      trace_rounds(victim, "sandbox", entries_of("sandbox!sandbox_work"), kFormRounds);
+  EXPECT_EQ(traced.counted.at("sandbox_work"), kFormRounds);
 }
 
 }  // namespace

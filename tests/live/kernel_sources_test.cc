@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-constexpr uint64_t kRounds = 1000;
+constexpr uint64_t kKernelRounds = 1000;
 
 class KernelSources : public testing::Test {
  protected:
@@ -47,14 +47,14 @@ class KernelSources : public testing::Test {
   Numbers truth_;
 };
 
-uint64_t number(const Report& report, const std::string& name) {
+uint64_t number_in(const Report& report, const std::string& name) {
   EXPECT_EQ(report.rows.size(), 1U);
   return report.rows.empty() ? 0 : report.rows[0].at(name).get<uint64_t>();
 }
 
 TEST_F(KernelSources, CountsEachCall) {
   const Report report = trace("syscall(\"getppid\").Count()", "parents 100000");
-  EXPECT_EQ(number(report, "count"), truth_.at("take_parent"));
+  EXPECT_EQ(number_in(report, "count"), truth_.at("take_parent"));
   EXPECT_EQ(report.lost(), 0U) << report.summary;
 }
 
@@ -64,11 +64,11 @@ TEST_F(KernelSources, AddsUpTheResultsOfReads) {
                   "sum(e.retval) as bytes, max(e.entry.count) as most, min(e.retval) as least, "
                   "avg(e.retval) * count() as again",
                   zeros()),
-      fmt::format("run {}", kRounds));
-  EXPECT_EQ(number(report, "n"), truth_.at("reads"));
-  EXPECT_EQ(number(report, "bytes"), truth_.at("bytes"));
-  EXPECT_EQ(number(report, "most"), 49U);
-  EXPECT_EQ(number(report, "least"), 0U);
+      fmt::format("run {}", kKernelRounds));
+  EXPECT_EQ(number_in(report, "n"), truth_.at("reads"));
+  EXPECT_EQ(number_in(report, "bytes"), truth_.at("bytes"));
+  EXPECT_EQ(number_in(report, "most"), 49U);
+  EXPECT_EQ(number_in(report, "least"), 0U);
   ASSERT_EQ(report.rows.size(), 1U);
   EXPECT_NEAR(report.rows[0].at("again").get<double>(), double(truth_.at("bytes")), 0.1);
 }
@@ -78,7 +78,7 @@ TEST_F(KernelSources, GroupsByNamesErrorsAndArguments) {
       "from e in syscall_return(\"fchdir\"), syscall_return(\"getppid\") "
       "group by e.function, e.errno, e.procName, e.pid select new { name = e.function, "
       "error = e.errno, who = e.procName, pid = e.pid, calls = count() }",
-      fmt::format("run {}", kRounds));
+      fmt::format("run {}", kKernelRounds));
   ASSERT_EQ(report.rows.size(), 2U);
   EXPECT_EQ(report.calls().at("fchdir"), truth_.at("failures"));
   EXPECT_EQ(report.calls().at("getppid"), 2 * truth_.at("take_parent"));
@@ -96,10 +96,10 @@ TEST_F(KernelSources, CountsByAnArgument) {
       trace(fmt::format("from e in syscall(\"read\") where e.fd == {} group by e.count as size "
                         "select size, count() as n, topk(e.count, 1), distinct(e.buf) as places",
                         zeros()),
-            fmt::format("run {}", kRounds));
+            fmt::format("run {}", kKernelRounds));
   ASSERT_EQ(report.rows.size(), 50U);
   for (const json& row : report.rows) {
-    EXPECT_EQ(row.at("n"), kRounds / 50) << row;
+    EXPECT_EQ(row.at("n"), kKernelRounds / 50) << row;
     EXPECT_EQ(row.at("places"), 1) << row;
   }
 }
@@ -109,7 +109,7 @@ TEST_F(KernelSources, CountsInHistograms) {
       trace(fmt::format("from e in syscall_return(\"read\") where e.entry.fd == {} select "
                         "quantize(e.retval) as q, lquantize(e.retval, 10, 40, 10) as l",
                         zeros()),
-            fmt::format("run {}", kRounds));
+            fmt::format("run {}", kKernelRounds));
   ASSERT_EQ(report.rows.size(), 1U);
   uint64_t sum = 0;
   for (const json& bucket : report.rows[0].at("q"))
@@ -117,7 +117,7 @@ TEST_F(KernelSources, CountsInHistograms) {
   EXPECT_EQ(sum, truth_.at("reads"));
   // Below 10, 10 to 19, 20 to 29, 30 to 39, from 40 on: 10 of 50 each.
   for (const json& bucket : report.rows[0].at("l"))
-    EXPECT_EQ(bucket.at("count"), kRounds / 5) << bucket;
+    EXPECT_EQ(bucket.at("count"), kKernelRounds / 5) << bucket;
 }
 
 // Sizes 0 to 49, each as often; from 32 on a bucket has two (abi/buckets.h). Each interval is
@@ -127,19 +127,19 @@ TEST_F(KernelSources, CountsQuantilesAndDistinctValues) {
       "from e in syscall(\"read\") where e.fd == {} select count() as n, p50(e.count) "
       "as half, p99(e.count) as most, distinct(e.count) as sizes",
       zeros());
-  const Report report = trace(query, fmt::format("run {}", kRounds));
-  EXPECT_EQ(number(report, "n"), kRounds);
-  EXPECT_EQ(number(report, "half"), 24U);
-  EXPECT_EQ(number(report, "most"), 49U);
-  EXPECT_NEAR(static_cast<double>(number(report, "sizes")), 50, 2);
+  const Report report = trace(query, fmt::format("run {}", kKernelRounds));
+  EXPECT_EQ(number_in(report, "n"), kKernelRounds);
+  EXPECT_EQ(number_in(report, "half"), 24U);
+  EXPECT_EQ(number_in(report, "most"), 49U);
+  EXPECT_NEAR(static_cast<double>(number_in(report, "sizes")), 50, 2);
   EXPECT_EQ(report.lost(), 0U) << report.summary;
-  const Report intervals = trace(query, fmt::format("run {}", kRounds), {"--every", "10ms"});
+  const Report intervals = trace(query, fmt::format("run {}", kKernelRounds), {"--every", "10ms"});
   uint64_t sum = 0;
   for (const json& row : intervals.rows) {
     sum += row.at("n").get<uint64_t>();
     EXPECT_LE(row.at("sizes"), 52) << row;
   }
-  EXPECT_EQ(sum, kRounds);
+  EXPECT_EQ(sum, kKernelRounds);
 }
 
 TEST_F(KernelSources, TellsTheTimeOfACall) {
@@ -148,11 +148,11 @@ TEST_F(KernelSources, TellsTheTimeOfACall) {
       "from e in syscall_return(\"clock_nanosleep\") select count() as n, min(e.elapsed) as "
       "least, sum(e.elapsed) as sum, max(e.elapsed) as most",
       fmt::format("naps {}", kNaps));
-  EXPECT_EQ(number(report, "n"), kNaps);
-  EXPECT_GE(number(report, "least"), 1'000'000U);
-  EXPECT_LE(number(report, "sum"), answer_.at("sum"));
-  EXPECT_GE(number(report, "sum"), kNaps * 1'000'000);
-  EXPECT_LE(number(report, "most"), answer_.at("most"));
+  EXPECT_EQ(number_in(report, "n"), kNaps);
+  EXPECT_GE(number_in(report, "least"), 1'000'000U);
+  EXPECT_LE(number_in(report, "sum"), answer_.at("sum"));
+  EXPECT_GE(number_in(report, "sum"), kNaps * 1'000'000);
+  EXPECT_LE(number_in(report, "most"), answer_.at("most"));
 }
 
 TEST_F(KernelSources, ShowsEachEventInOrder) {
@@ -175,8 +175,8 @@ TEST_F(KernelSources, ReadsTextOfThePrograms) {
       "from e in syscall(\"openat\") where str(e.filename) == \"/dev/null\" "
       "select count() as n, max(e.flags) as flags",
       "opens 300");
-  EXPECT_EQ(number(report, "n"), truth_.at("opens"));
-  EXPECT_EQ(number(report, "flags"), 1U);
+  EXPECT_EQ(number_in(report, "n"), truth_.at("opens"));
+  EXPECT_EQ(number_in(report, "flags"), 1U);
 }
 
 TEST_F(KernelSources, ReadsTheFieldsOfATracepoint) {
@@ -217,9 +217,9 @@ TEST_F(KernelSources, SamplesByTheClock) {
       trace("from e in profile(499hz) select count() as n, sum(e.user_pc != 0 ? 1 : 0) as user",
             "spin 1000");
   const double expected = 499.0 * static_cast<double>(answer_.at("cpu_ns")) / 1e9;
-  EXPECT_GT(static_cast<double>(number(report, "n")), 0.7 * expected);
-  EXPECT_LT(static_cast<double>(number(report, "n")), 1.3 * expected);
-  EXPECT_GT(number(report, "user"), number(report, "n") / 2);
+  EXPECT_GT(static_cast<double>(number_in(report, "n")), 0.7 * expected);
+  EXPECT_LT(static_cast<double>(number_in(report, "n")), 1.3 * expected);
+  EXPECT_GT(number_in(report, "user"), number_in(report, "n") / 2);
 }
 
 TEST_F(KernelSources, IntervalsAddUpToTheWhole) {
@@ -258,7 +258,7 @@ TEST_F(KernelSources, EventsOfBothComeInOneOrder) {
 TEST_F(KernelSources, CountsDownEvents) {
   const Report report =
       trace("from e in syscall(\"getppid\") select count() as n for 77 events", "parents 500");
-  EXPECT_EQ(number(report, "n"), 77U);
+  EXPECT_EQ(number_in(report, "n"), 77U);
 }
 
 TEST_F(KernelSources, ARingThatIsFullIsALossThatIsCounted) {
@@ -314,17 +314,17 @@ TEST_F(KernelSources, TheFirstCallOfACommandIsItsExec) {
     const Report report =
         run_clew({"run", "--json", "-c", "true", fmt::format("syscall(\"{}\").Count()", call)});
     EXPECT_EQ(report.status, 0) << report.error;
-    EXPECT_EQ(number(report, "count"), 0U) << call;
+    EXPECT_EQ(number_in(report, "count"), 0U) << call;
   }
   const Report report = run_clew({"run", "--json", "-c", "true", "syscall(\"execve\").Count()"});
-  EXPECT_EQ(number(report, "count"), 1U) << report.error;
+  EXPECT_EQ(number_in(report, "count"), 1U) << report.error;
 }
 
 TEST_F(KernelSources, ChildrenOfACommandAreCountedAsNotTraced) {
   const Report report =
       run_clew({"run", "--json", "-c", kChildren, "syscall_return(\"execve\").Count()"});
   ASSERT_EQ(report.status, 0) << report.error;
-  EXPECT_EQ(number(report, "count"), 1U) << "the command's own";
+  EXPECT_EQ(number_in(report, "count"), 1U) << "the command's own";
   EXPECT_EQ(report.summary.at("missed").value("forks_muted", 0), 3) << report.summary;
 }
 
@@ -351,7 +351,7 @@ TEST_F(KernelSources, ChildrenOfAProcessAreCountedOrFollowed) {
     (void)shell.wait_for_end();
     const Report report = tracer.wait();
     ASSERT_EQ(report.status, 0) << report.error;
-    EXPECT_EQ(number(report, "count"), follows ? 2U : 0U);
+    EXPECT_EQ(number_in(report, "count"), follows ? 2U : 0U);
     EXPECT_EQ(report.summary.at("missed").value("forks_muted", 0), follows ? 0 : 2)
         << report.summary;
   }
@@ -365,7 +365,7 @@ TEST_F(KernelSources, GrandchildrenAreFollowedAsWell) {
                 "from e in tracepoint(\"sched:sched_process_exec\") "
                 "where e.comm == \"true\" select count() as n"});
   ASSERT_EQ(report.status, 0) << report.error;
-  EXPECT_EQ(number(report, "n"), 100U);
+  EXPECT_EQ(number_in(report, "n"), 100U);
 }
 
 TEST_F(KernelSources, ACommandThatCannotBeExecutedIsAnError) {

@@ -25,11 +25,6 @@ using testing::HasSubstr;
 using testing::Not;
 using Bytes = std::vector<uint8_t>;
 
-Child::End clew(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), CLEW_COMMAND);
-  return Child({.arguments = std::move(arguments)}).wait_for_end();
-}
-
 // A process's memory, as somebody else who may trace it sees it.
 class Memory {
  public:

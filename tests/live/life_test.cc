@@ -22,7 +22,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kRounds = 1000;
+constexpr uint64_t kLifeRounds = 1000;
 
 std::string pid_text(const Victim& victim) {
   return std::to_string(victim.pid());
@@ -324,18 +324,18 @@ TEST(Life, TwoSessionsFollowOneLibrary) {
 TEST(Life, TwoSessionsCountTheirOwnAndLeaveInAnyOrder) {
   for (const bool first_leaves_first : {true, false}) {
     Victim victim("sites");
-    const uint64_t expected = untraced_result("sites", kRounds);
+    const uint64_t expected = untraced_result("sites", kLifeRounds);
     const ProcessState before = ProcessState::of(victim.pid());
     Tracer first = Tracer::attach(victim.pid(), entries_of("sites!rip_*"));
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kLifeRounds), expected);
     Tracer second = Tracer::attach(victim.pid(), entries_of("sites!rip_lea"));
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kLifeRounds), expected);
     Report early = (first_leaves_first ? first : second).finish();
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kLifeRounds), expected);
     Report late = (first_leaves_first ? second : first).finish();
-    EXPECT_EQ(early.calls()["rip_lea"], (first_leaves_first ? 2 : 1) * kRounds) << early.error;
-    EXPECT_EQ(late.calls()["rip_lea"], (first_leaves_first ? 2 : 3) * kRounds) << late.error;
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(early.calls()["rip_lea"], (first_leaves_first ? 2 : 1) * kLifeRounds) << early.error;
+    EXPECT_EQ(late.calls()["rip_lea"], (first_leaves_first ? 2 : 3) * kLifeRounds) << late.error;
+    EXPECT_EQ(victim.run(kLifeRounds), expected);
     expect_text_equals_file(victim.pid());
     expect_no_residue(before, victim.pid());
   }
@@ -357,7 +357,7 @@ bool have_debugger() {
 TEST(Life, ABreakpointInATracedFunctionHitsAndCountsStayRight) {
   ASSERT_TRUE(have_debugger()) << "no gdb";
   Victim victim("sites");
-  const uint64_t expected = untraced_result("sites", kRounds);
+  const uint64_t expected = untraced_result("sites", kLifeRounds);
   Tracer tracer = Tracer::attach(victim.pid(), entries_of("sites!rip_*"));
   // The debugger stops once at the traced function's first byte, which is now Clew's jump.
   Child debugger =
@@ -366,18 +366,18 @@ TEST(Life, ABreakpointInATracedFunctionHitsAndCountsStayRight) {
                      pid_text(victim));
   for (auto line = debugger.read_line(); line && *line != "set"; line = debugger.read_line()) {
   }
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kLifeRounds), expected);
   EXPECT_THAT(debugger.wait_for_end().output, HasSubstr("at 1"));
   const Report report = tracer.finish();
-  EXPECT_EQ(report.calls()["rip_lea"], kRounds) << report.error;
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(report.calls()["rip_lea"], kLifeRounds) << report.error;
+  EXPECT_EQ(victim.run(kLifeRounds), expected);
   expect_text_equals_file(victim.pid());
 }
 
 TEST(Life, AProcessUnderADebuggerIsRefusedAndUnchanged) {
   ASSERT_TRUE(have_debugger()) << "no gdb";
   Victim victim("sites");
-  const uint64_t expected = untraced_result("sites", kRounds);
+  const uint64_t expected = untraced_result("sites", kLifeRounds);
   Child debugger = start_debugger(
       {"break *rip_lea", "printf \"set\\n\"", "continue", "delete", "detach"}, pid_text(victim));
   for (auto line = debugger.read_line(); line && *line != "set"; line = debugger.read_line()) {
@@ -385,26 +385,26 @@ TEST(Life, AProcessUnderADebuggerIsRefusedAndUnchanged) {
   const Report report = run_clew({"run", entries_of("sites!rip_*"), "-p", pid_text(victim)});
   EXPECT_EQ(report.status, 1);
   EXPECT_THAT(report.error, HasSubstr("error:"));
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kLifeRounds), expected);
   debugger.wait_for_end();
   expect_text_equals_file(victim.pid());
 }
 
 TEST(Life, AfterTheTracerIsKilledTheTargetGoesOnAndIsCleanedUp) {
   Victim victim("sites");
-  const uint64_t expected = untraced_result("sites", kRounds);
+  const uint64_t expected = untraced_result("sites", kLifeRounds);
   const ProcessState before = ProcessState::of(victim.pid());
   {
     Tracer tracer = Tracer::attach(victim.pid(), entries_of("sites!*"));
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kLifeRounds), expected);
     tracer.child().signal(SIGKILL);
     tracer.child().wait_for_end();
   }
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kLifeRounds), expected);
   Child listing({.arguments = {CLEW_COMMAND, "ps"}});
   EXPECT_THAT(listing.wait_for_end().output, HasSubstr(pid_text(victim)));
   EXPECT_EQ(detach(victim), 0);
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kLifeRounds), expected);
   expect_text_equals_file(victim.pid());
   expect_no_residue(before, victim.pid());
 }
@@ -412,21 +412,21 @@ TEST(Life, AfterTheTracerIsKilledTheTargetGoesOnAndIsCleanedUp) {
 // Killed at whatever point it has reached: attaching, arming, counting, detaching.
 TEST(Life, ATracerMayBeKilledAtAnyMoment) {
   Victim victim("sites");
-  const uint64_t expected = untraced_result("sites", kRounds);
+  const uint64_t expected = untraced_result("sites", kLifeRounds);
   const ProcessState before = ProcessState::of(victim.pid());
   for (int rounds_before_kill = 0; rounds_before_kill < 40; ++rounds_before_kill) {
     Child tracer(
         {.arguments = {CLEW_COMMAND, "run", entries_of("sites!*"), "-p", pid_text(victim)}});
     // A growing amount of work of our own is the clock: no time is waited for.
     for (int i = 0; i < rounds_before_kill; ++i) {
-      EXPECT_EQ(victim.run(kRounds), expected);
+      EXPECT_EQ(victim.run(kLifeRounds), expected);
     }
     tracer.signal(SIGKILL);
     tracer.wait_for_end();
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kLifeRounds), expected);
   }
   detach(victim);
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kLifeRounds), expected);
   expect_text_equals_file(victim.pid());
   expect_no_residue(before, victim.pid());
 }
@@ -440,10 +440,10 @@ TEST(Life, TheNextSessionRemovesWhatAKilledOneLeft) {
     tracer.child().wait_for_end();
   }
   Tracer tracer = Tracer::attach(victim.pid(), entries_of("sites!rip_*"));
-  EXPECT_EQ(victim.run(kRounds), untraced_result("sites", kRounds));
+  EXPECT_EQ(victim.run(kLifeRounds), untraced_result("sites", kLifeRounds));
   const Report report = tracer.finish();
   EXPECT_EQ(report.status, 0) << report.error;
-  EXPECT_EQ(report.calls()["rip_lea"], kRounds);
+  EXPECT_EQ(report.calls()["rip_lea"], kLifeRounds);
   expect_text_equals_file(victim.pid());
   expect_no_residue(before, victim.pid());
 }
@@ -452,7 +452,7 @@ TEST(Life, WhatWasCountedSurvivesTheTarget) {
   for (const bool killed : {true, false}) {
     Victim victim("sites");
     Tracer tracer = Tracer::attach(victim.pid(), entries_of("sites!rip_*"));
-    victim.run(kRounds);
+    victim.run(kLifeRounds);
     if (killed) {
       victim.child().signal(SIGKILL);
     } else {
@@ -461,7 +461,7 @@ TEST(Life, WhatWasCountedSurvivesTheTarget) {
     victim.child().wait_for_end();
     const Report report = tracer.wait();
     EXPECT_EQ(report.status, 0) << report.error;
-    EXPECT_EQ(report.calls()["rip_lea"], kRounds);
+    EXPECT_EQ(report.calls()["rip_lea"], kLifeRounds);
     EXPECT_FALSE(report.error.empty()) << "the end of the target is worth a word";
   }
 }

@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kRounds = 1000;
+constexpr uint64_t kLossRounds = 1000;
 
 uint64_t missed(const Report& report, const std::string& cause) {
   return report.summary.at("missed").value(cause, uint64_t{0});
@@ -70,7 +70,7 @@ TEST(Losses, AJumpOutOfAProbeDoesNotMuteItsThread) {
                      "select new { name = e.function, rest = e.arg0 % 8, calls = count() }");
   victim.ask("jumps 10000");
   const uint64_t before = victim.counts().at("in_loop");
-  victim.run(kRounds);
+  victim.run(kLossRounds);
   const Numbers truth = victim.counts();
   const Report report = tracer.finish();
   ASSERT_EQ(report.status, 0) << report.error;
@@ -118,7 +118,7 @@ TEST(Losses, SlotsOfDeadThreadsAreUsedAgain) {
   Tracer tracer = Tracer::attach(victim.pid(), entries_of("losing!in_thread"));
   for (int i = 0; i < 3; ++i) {
     victim.ask("threads 200");
-    victim.run(kRounds);
+    victim.run(kLossRounds);
   }
   const Report report = tracer.finish();
   EXPECT_EQ(calls(report, "in_thread"), 600U);
@@ -160,12 +160,12 @@ TEST(Losses, AProcessThatMayMapNoMoreMemoryIsRefusedAndGoesOn) {
   Victim victim("losing");
   victim.ask("limit_memory 1");
   const ProcessState before = ProcessState::of(victim.pid());
-  const uint64_t expected = untraced_result("losing", kRounds);
+  const uint64_t expected = untraced_result("losing", kLossRounds);
   const Report report =
       run_clew({"run", entries_of("losing!in_loop"), "-p", std::to_string(victim.pid())});
   EXPECT_EQ(report.status, 1);
   EXPECT_THAT(report.error, HasSubstr("error:"));
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kLossRounds), expected);
   expect_text_equals_file(victim.pid());
   expect_no_residue(before, victim.pid());
 }
@@ -173,13 +173,13 @@ TEST(Losses, AProcessThatMayMapNoMoreMemoryIsRefusedAndGoesOn) {
 TEST(Losses, WhatWasCountedSurvivesAnExec) {
   Victim victim("losing");
   Tracer tracer = Tracer::attach(victim.pid(), entries_of("losing!in_loop"));
-  const uint64_t expected = victim.run(kRounds);
+  const uint64_t expected = victim.run(kLossRounds);
   victim.ask("exec");
   EXPECT_EQ(victim.child().read_line(), "ready");  // Of the new program.
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kLossRounds), expected);
   const Report report = tracer.wait();
   EXPECT_EQ(report.status, 0) << report.error;
-  EXPECT_EQ(calls(report, "in_loop"), kRounds);
+  EXPECT_EQ(calls(report, "in_loop"), kLossRounds);
   EXPECT_THAT(report.summary.at("lost").dump(), HasSubstr("another program"));
   expect_text_equals_file(victim.pid());
 }
@@ -187,12 +187,12 @@ TEST(Losses, WhatWasCountedSurvivesAnExec) {
 TEST(Losses, WhatWasCountedSurvivesACrash) {
   Victim victim("losing");
   Tracer tracer = Tracer::attach(victim.pid(), entries_of("losing!in_loop"));
-  victim.run(kRounds);
+  victim.run(kLossRounds);
   victim.tell("crash");
   EXPECT_EQ(victim.child().wait_for_end().status, 128 + SIGSEGV);
   const Report report = tracer.wait();
   EXPECT_EQ(report.status, 0) << report.error;
-  EXPECT_EQ(calls(report, "in_loop"), kRounds);
+  EXPECT_EQ(calls(report, "in_loop"), kLossRounds);
   EXPECT_THAT(report.summary.at("lost").dump(), HasSubstr("was killed by SIGSEGV"));
 }
 

@@ -22,7 +22,8 @@ using testing::HasSubstr;
 
 constexpr uint64_t kKibi = 1024;
 constexpr uint64_t kMebi = uint64_t{1} << 20;
-const std::string kByKey = "from e in entry(\"painted!touched\") group by e.arg0 select count()";
+const std::string kCallsByKey =
+    "from e in entry(\"painted!touched\") group by e.arg0 select count()";
 
 // Of version 1 or 2, whichever has the limit here.
 class ControlGroup {
@@ -79,13 +80,13 @@ TEST(Memory, ASessionThatMightTakeAllOfItIsRefused) {
   Victim victim("painted");
   ASSERT_TRUE(group->take(victim.pid()));
   const ProcessState before = ProcessState::of(victim.pid());
-  const Report report = run_clew({"run", "-p", std::to_string(victim.pid()), kByKey});
+  const Report report = run_clew({"run", "-p", std::to_string(victim.pid()), kCallsByKey});
   EXPECT_EQ(report.status, 1);
   EXPECT_THAT(report.error, HasSubstr("might be killed for want of memory"));
   EXPECT_THAT(report.error, HasSubstr(group->directory()));
   EXPECT_THAT(report.error, HasSubstr("in each of 1 threads) [memory]; -y traces it all the same"));
   expect_no_residue(before, victim.pid());
-  Tracer sure = Tracer::attach(victim.pid(), kByKey, {"-y"});
+  Tracer sure = Tracer::attach(victim.pid(), kCallsByKey, {"-y"});
   victim.run(100);
   EXPECT_EQ(sure.finish().status, 0);
 }
@@ -94,7 +95,7 @@ TEST(Memory, ASessionThatHasItIsNot) {
   CLEW_LIMIT_OR_SKIP(group, ControlGroup::kMemory, 64 * kMebi);
   Victim victim("painted");
   ASSERT_TRUE(group->take(victim.pid()));
-  Tracer tracer = Tracer::attach(victim.pid(), kByKey);
+  Tracer tracer = Tracer::attach(victim.pid(), kCallsByKey);
   victim.run(100);
   const Report report = tracer.finish();
   EXPECT_EQ(report.status, 0) << report.error;

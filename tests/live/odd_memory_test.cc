@@ -28,7 +28,7 @@ using testing::Optional;
 
 constexpr uint64_t kCalls = 50;
 constexpr const char* kNoMoreLoads = "its memory is read by the kernel from now on";
-constexpr const char* kValues =
+constexpr const char* kValuesQuery =
     "from e in entry(\"pointers!take_node\") group by e.args.node->value "
     "select new { value = e.args.node->value, n = count() }";
 
@@ -90,7 +90,7 @@ TEST(OddMemory, OfAFileThatAProcessServesIsReadByTheKernel) {
   victim.ask("in_file 0");
   const std::string reason = fmt::format("it maps {}, of a file system of type fuse", node.path());
   EXPECT_THAT(odd_mapping_of(victim.pid()), Optional(reason));
-  Tracer tracer = Tracer::attach(victim.pid(), kValues, {"-vv"});
+  Tracer tracer = Tracer::attach(victim.pid(), kValuesQuery, {"-vv"});
   victim.ask(fmt::format("in_file {}", kCalls));
   const Report report = tracer.finish();
   ASSERT_EQ(report.rows.size(), 1U);
@@ -102,7 +102,7 @@ TEST(OddMemory, OfAFileThatAProcessServesIsReadByTheKernel) {
 TEST(OddMemory, BelowAStackOfTheProgramsOwnIsReadByTheKernelAndStaysAsItIs) {
   Victim victim("pointers");
   victim.ask("below_own 0");
-  Tracer tracer = Tracer::attach(victim.pid(), kValues, {"-vv"});
+  Tracer tracer = Tracer::attach(victim.pid(), kValuesQuery, {"-vv"});
   EXPECT_EQ(victim.ask(fmt::format("below_own {}", kCalls)).at("grown"), 0U);
   const Report report = tracer.finish();
   EXPECT_EQ(unreadable_of(report), kCalls);
@@ -117,7 +117,7 @@ class LaterOddMemory : public testing::Test {
   }
 
   static Tracer attach(const Victim& victim) {
-    return Tracer::attach(victim.pid(), kValues, {"-v", "--follow"});
+    return Tracer::attach(victim.pid(), kValuesQuery, {"-v", "--follow"});
   }
 };
 

@@ -19,12 +19,12 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kRounds = 2000;
+constexpr uint64_t kSiteRounds = 2000;
 
 Traced trace(const std::string& name, const std::string& query) {
   Victim victim(name);
   // Every instruction is to be displaced, also where nobody may come later.
-  return trace_rounds(victim, name, query, kRounds, {"--allow-late-uprobe-danger"});
+  return trace_rounds(victim, name, query, kSiteRounds, {"--allow-late-uprobe-danger"});
 }
 
 // Functions of one to three bytes without padding between them: when there is nowhere to put a
@@ -124,14 +124,14 @@ TEST(Sites, AConstructorIsCountedOnceForItsTwoSymbols) {
 
 TEST(Sites, AModuleWithoutRoomInReachIsRefusedAndLeftAlone) {
   Victim victim("no_gap");
-  const uint64_t expected = victim.run(kRounds);
+  const uint64_t expected = victim.run(kSiteRounds);
   victim.ask("reserve");
   const ProcessState before = ProcessState::of(victim.pid());
   const Report report =
       run_clew({"run", entries_of("no_gap!lonely"), "-p", std::to_string(victim.pid()), "--json"});
   EXPECT_EQ(report.status, 1);
   EXPECT_THAT(report.error, HasSubstr("error:"));
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kSiteRounds), expected);
   expect_text_equals_file(victim.pid());
   expect_no_residue(before, victim.pid());
 }

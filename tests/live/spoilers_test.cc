@@ -13,13 +13,13 @@
 namespace clew::live {
 namespace {
 
-constexpr uint64_t kRounds = 200'000;
-constexpr uint64_t kTurns = 3;
+constexpr uint64_t kSpoilerRounds = 200'000;
+constexpr uint64_t kSpoilerTurns = 3;
 
 void expect_same_result(Victim& victim) {
-  static const uint64_t kExpected = untraced_result("spoilers", kRounds);
-  for (uint64_t turn = 0; turn < kTurns; ++turn)
-    EXPECT_EQ(victim.run(kRounds), kExpected);
+  static const uint64_t kExpected = untraced_result("spoilers", kSpoilerRounds);
+  for (uint64_t turn = 0; turn < kSpoilerTurns; ++turn)
+    EXPECT_EQ(victim.run(kSpoilerRounds), kExpected);
 }
 
 class SpoilersOfQueries : public testing::TestWithParam<const char*> {};

@@ -63,7 +63,7 @@ void expect_chains(const std::vector<Stack>& stacks, const std::string& module, 
   }
 }
 
-struct Form {
+struct LinkedForm {
   const char* name;
   bool has_library;
 };
@@ -77,7 +77,7 @@ class Stacks : public testing::Test {
   void SetUp() override { skip_unless_root(); }
 };
 
-class StackForm : public testing::TestWithParam<Form> {
+class StackForm : public testing::TestWithParam<LinkedForm> {
  public:
   void SetUp() override { skip_unless_root(); }
 
@@ -180,8 +180,9 @@ TEST_P(StackForm, HaveADepthAndACaller) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stacks, StackForm,
-                         testing::Values(Form{"pie", true}, Form{"fixed", true},
-                                         Form{"static", false}, Form{"static_pie", false}),
+                         testing::Values(LinkedForm{"pie", true}, LinkedForm{"fixed", true},
+                                         LinkedForm{"static", false},
+                                         LinkedForm{"static_pie", false}),
                          [](const auto& one) { return one.param.name; });
 
 // What a script prints at a hit, without blanks around it, up to a line "end".

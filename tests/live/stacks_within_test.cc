@@ -32,7 +32,7 @@ Places by_place(const std::vector<Stack>& stacks) {
   return places;
 }
 
-void skip_unless_root() {
+void skip_without_uprobes() {
   if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: uprobes need root";
 }
 
@@ -86,7 +86,7 @@ struct Chain {
 
 class StacksWithin : public testing::TestWithParam<Chain> {
  protected:
-  void SetUp() override { skip_unless_root(); }
+  void SetUp() override { skip_without_uprobes(); }
 };
 
 TEST_P(StacksWithin, AFunctionAreThoseThatUprobesSee) {

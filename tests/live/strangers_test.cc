@@ -23,11 +23,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr uint64_t kRounds = 50;
-
-std::string counts_of(const std::string& pattern) {
-  return count_by_function("entry(\"" + pattern + "\"), return(\"" + pattern + "\")");
-}
+constexpr uint64_t kStrangerRounds = 50;
 
 std::string values_of(const std::string& pattern) {
   return "from e in entry(\"" + pattern +
@@ -50,10 +46,6 @@ void expect_values(const Report& report, uint64_t rounds, uint64_t times = 1) {
     EXPECT_EQ(row.at("calls"), times * rounds) << row;
     EXPECT_EQ(row.at("sum"), times * rounds * (rounds - 1) / 2) << row;
   }
-}
-
-uint64_t unreadable(const Report& report) {
-  return report.summary.at("missed").value("unreadable", uint64_t{0});
 }
 
 Numbers both_ways_functions(Victim& victim) {
@@ -88,7 +80,7 @@ struct Visit {
 
 void expect_harmless(const Visit& visit) {
   Victim victim(visit.name);
-  const uint64_t expected = untraced_result(visit.name, kRounds);
+  const uint64_t expected = untraced_result(visit.name, kStrangerRounds);
   const Numbers functions = functions_of(victim, visit.pattern);
   ASSERT_GT(functions.size(), 4U) << visit.pattern;
   Tracer tracer = Tracer::attach(victim.pid(), visit.query);
@@ -97,18 +89,18 @@ void expect_harmless(const Visit& visit) {
   for (const auto& [function, address] : functions)
     probes.emplace_back(victim.pid(), address, visit.kind, Uprobe::Where::ThisProcess);
   NEED_UPROBE(probes.front());
-  EXPECT_EQ(victim.run(kRounds), expected) << visit.query;
+  EXPECT_EQ(victim.run(kStrangerRounds), expected) << visit.query;
   probes.clear();
-  EXPECT_EQ(victim.run(kRounds), expected) << "they have left: " << visit.query;
+  EXPECT_EQ(victim.run(kStrangerRounds), expected) << "they have left: " << visit.query;
   const Report report = tracer.finish();
   EXPECT_EQ(report.status, 0) << report.error;
-  EXPECT_EQ(victim.run(kRounds), expected) << "all have left: " << visit.query;
+  EXPECT_EQ(victim.run(kStrangerRounds), expected) << "all have left: " << visit.query;
   expect_text_equals_file(victim.pid());
 }
 
 TEST(Strangers, WhoseUprobesComeToEveryEntryAndLeaveHarmNothing) {
   const std::string firsts = "firsts!first_*";
-  expect_harmless({"firsts", firsts, counts_of(firsts)});
+  expect_harmless({"firsts", firsts, entries_and_returns_of(firsts)});
   expect_harmless({"firsts", firsts, values_of(firsts), Uprobe::Kind::Return});
   expect_harmless({"sites", "sites!*", values_of("sites!*")});
 }
@@ -142,7 +134,7 @@ void run_under_debugger(Victim& victim, const Numbers& functions) {
 TEST(Strangers, WhoseBreakpointsComeToEveryEntryAndLeaveHarmNothing) {
   const std::string name = "firsts";
   Victim victim(name);
-  Tracer tracer = Tracer::attach(victim.pid(), counts_of("firsts!first_*"));
+  Tracer tracer = Tracer::attach(victim.pid(), entries_and_returns_of("firsts!first_*"));
   run_under_debugger(victim, victim.ask("addresses 0"));
   EXPECT_EQ(victim.run(1), untraced_result(name, 1));
   const Report report = tracer.finish();
@@ -157,12 +149,12 @@ TEST(Strangers, WhoseBreakpointsComeToBytesThatServeBothWaysTakeNoValue) {
   Victim victim("firsts");
   Tracer tracer = Tracer::attach(victim.pid(), kBothWays);
   run_under_debugger(victim, both_ways_functions(victim));
-  EXPECT_EQ(victim.run(kRounds), untraced_result("firsts", kRounds));
+  EXPECT_EQ(victim.run(kStrangerRounds), untraced_result("firsts", kStrangerRounds));
   const Report report = tracer.finish();
-  EXPECT_EQ(unreadable(report), 0U) << report.summary;
+  EXPECT_EQ(report.unreadable(), 0U) << report.summary;
   for (const auto& row : report.rows) {
-    EXPECT_EQ(row.at("calls"), kRounds + 1) << row;
-    EXPECT_EQ(row.at("sum"), kRounds * (kRounds - 1) / 2) << row;
+    EXPECT_EQ(row.at("calls"), kStrangerRounds + 1) << row;
+    EXPECT_EQ(row.at("sum"), kStrangerRounds * (kStrangerRounds - 1) / 2) << row;
   }
   expect_text_equals_file(victim.pid());
 }
@@ -172,22 +164,22 @@ TEST(Strangers, WhoseBreakpointsComeToBytesThatServeBothWaysTakeNoValue) {
 TEST(Strangers, WhoComeToBytesThatServeBothWaysTakeValuesAndEachIsCounted) {
   for (const Uprobe::Kind kind : {Uprobe::Kind::Entry, Uprobe::Kind::Return}) {
     Victim victim("firsts");
-    const uint64_t expected = untraced_result("firsts", kRounds);
+    const uint64_t expected = untraced_result("firsts", kStrangerRounds);
     Tracer tracer = Tracer::attach(victim.pid(), kBothWays, {"--no-uprobes"});
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kStrangerRounds), expected);
     std::vector<Uprobe> probes;
     for (const auto& [function, address] : both_ways_functions(victim))
       probes.emplace_back(victim.pid(), address, kind, Uprobe::Where::ThisProcess);
     NEED_UPROBE(probes.front());
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kStrangerRounds), expected);
     for (const Uprobe& probe : probes)
-      EXPECT_EQ(probe.hits(), kRounds);
+      EXPECT_EQ(probe.hits(), kStrangerRounds);
     probes.clear();
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kStrangerRounds), expected);
     const Report report = tracer.finish();
-    expect_values(report, kRounds);
-    EXPECT_EQ(unreadable(report), 2 * kRounds * kBothFunctions) << report.summary;
-    EXPECT_EQ(victim.run(kRounds), expected);
+    expect_values(report, kStrangerRounds);
+    EXPECT_EQ(report.unreadable(), 2 * kStrangerRounds * kBothFunctions) << report.summary;
+    EXPECT_EQ(victim.run(kStrangerRounds), expected);
     expect_text_equals_file(victim.pid());
   }
 }
@@ -195,39 +187,39 @@ TEST(Strangers, WhoComeToBytesThatServeBothWaysTakeValuesAndEachIsCounted) {
 // The session leaves while they are there: its jumps go, their traps stay.
 TEST(Strangers, WhoStayAtBytesThatServeBothWaysHarmNothing) {
   Victim victim("firsts");
-  const uint64_t expected = untraced_result("firsts", kRounds);
+  const uint64_t expected = untraced_result("firsts", kStrangerRounds);
   Tracer tracer = Tracer::attach(victim.pid(), kBothWays, {"--no-uprobes"});
   std::vector<Uprobe> probes;
   for (const auto& [function, address] : both_ways_functions(victim))
     probes.emplace_back(victim.pid(), address, Uprobe::Kind::Entry, Uprobe::Where::ThisProcess);
   NEED_UPROBE(probes.front());
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kStrangerRounds), expected);
   EXPECT_EQ(tracer.finish().status, 0);
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kStrangerRounds), expected);
   for (const Uprobe& probe : probes)
-    EXPECT_EQ(probe.hits(), 2 * kRounds);
+    EXPECT_EQ(probe.hits(), 2 * kStrangerRounds);
   probes.clear();
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kStrangerRounds), expected);
   expect_text_equals_file(victim.pid());
 }
 
 // Where they are first there are uprobes of the session's own, as before: no value is lost.
 TEST(Strangers, WhoAreThereFirstShareWithAUprobeOfTheSession) {
   Victim victim("firsts");
-  const uint64_t expected = untraced_result("firsts", kRounds);
+  const uint64_t expected = untraced_result("firsts", kStrangerRounds);
   std::vector<Uprobe> probes;
   for (const auto& [function, address] : both_ways_functions(victim))
     probes.emplace_back(victim.pid(), address, Uprobe::Kind::Entry, Uprobe::Where::ThisProcess);
   NEED_UPROBE(probes.front());
   Tracer tracer = Tracer::attach(victim.pid(), kBothWays);
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kStrangerRounds), expected);
   const Report report = tracer.finish();
-  expect_values(report, kRounds);
-  EXPECT_EQ(unreadable(report), 0U) << report.summary;
+  expect_values(report, kStrangerRounds);
+  EXPECT_EQ(report.unreadable(), 0U) << report.summary;
   for (const Uprobe& probe : probes)
-    EXPECT_EQ(probe.hits(), kRounds);
+    EXPECT_EQ(probe.hits(), kStrangerRounds);
   probes.clear();
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kStrangerRounds), expected);
   expect_text_equals_file(victim.pid());
 }
 
@@ -235,20 +227,20 @@ TEST(Strangers, WhoAreThereFirstShareWithAUprobeOfTheSession) {
 TEST(Strangers, FindBytesThatServeBothWaysTakenBackByDetach) {
   for (const bool uprobes_have_gone : {false, true}) {
     Victim victim("firsts");
-    const uint64_t expected = untraced_result("firsts", kRounds);
+    const uint64_t expected = untraced_result("firsts", kStrangerRounds);
     const std::string pid = std::to_string(victim.pid());
     Tracer tracer = Tracer::attach(victim.pid(), kBothWays, {"--no-uprobes"});
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kStrangerRounds), expected);
     if (uprobes_have_gone) {
       for (const auto& [function, address] : both_ways_functions(victim))
         Uprobe(victim.pid(), address, Uprobe::Kind::Entry, Uprobe::Where::ThisProcess).remove();
     }
     tracer.child().signal(SIGKILL);
     tracer.child().wait_for_end();
-    EXPECT_EQ(victim.run(kRounds), expected) << "without a tracer";
+    EXPECT_EQ(victim.run(kStrangerRounds), expected) << "without a tracer";
     EXPECT_EQ(Child({.arguments = {CLEW_COMMAND, "detach", pid}}).wait_for_end().status, 0);
     expect_text_equals_file(victim.pid());
-    EXPECT_EQ(victim.run(kRounds), expected);
+    EXPECT_EQ(victim.run(kStrangerRounds), expected);
   }
 }
 
@@ -258,11 +250,11 @@ TEST(Strangers, WhoAreNotThereLeaveTheValuesOfChildren) {
     Victim victim("firsts");
     Tracer tracer = follows ? Tracer::attach(victim.pid(), kBothWays, {"--no-uprobes", "--follow"})
                             : Tracer::attach(victim.pid(), kBothWays, {"--no-uprobes"});
-    EXPECT_EQ(victim.ask(fmt::format("fork {}", kRounds)).at("status"), 0U);
-    EXPECT_EQ(victim.run(kRounds), untraced_result("firsts", kRounds));
+    EXPECT_EQ(victim.ask(fmt::format("fork {}", kStrangerRounds)).at("status"), 0U);
+    EXPECT_EQ(victim.run(kStrangerRounds), untraced_result("firsts", kStrangerRounds));
     const Report report = tracer.finish();
-    expect_values(report, kRounds, follows ? 2 : 1);
-    EXPECT_EQ(unreadable(report), 0U) << report.summary;
+    expect_values(report, kStrangerRounds, follows ? 2 : 1);
+    EXPECT_EQ(report.unreadable(), 0U) << report.summary;
     expect_text_equals_file(victim.pid());
   }
 }
@@ -280,13 +272,13 @@ TEST(Strangers, ShareFunctionsWhoseFirstInstructionIsDoneOnce) {
   for (const auto& [function, address] : addresses)
     probes.emplace_back(victim.pid(), address, Uprobe::Kind::Entry, Uprobe::Where::ThisProcess);
   NEED_UPROBE(probes.front());
-  EXPECT_EQ(victim.run(kRounds), untraced_result(name, kRounds));
+  EXPECT_EQ(victim.run(kStrangerRounds), untraced_result(name, kStrangerRounds));
   const Report report = tracer.finish();
   for (const char* function : {"first_argument_is_loaded", "first_argument_is_cut",
                                "first_argument_is_stepped", "first_argument_is_long"})
-    EXPECT_EQ(report.calls()[function], kRounds) << function << report.error;
+    EXPECT_EQ(report.calls()[function], kStrangerRounds) << function << report.error;
   for (const Uprobe& probe : probes)
-    EXPECT_EQ(probe.hits(), kRounds);
+    EXPECT_EQ(probe.hits(), kStrangerRounds);
 }
 
 TEST(Strangers, MakeNoProbeReadWhatTheFirstInstructionChangesUnlessThatIsAllowed) {
@@ -302,16 +294,16 @@ TEST(Strangers, MakeNoProbeReadWhatTheFirstInstructionChangesUnlessThatIsAllowed
       R"(from e in entry("firsts!first_argument_is_*") select calls = count(), sum = sum(e.arg0))";
   // Of the four, the one that cuts arg0 is left out.
   Tracer some = Tracer::attach(victim.pid(), sums, {"--no-uprobes"});
-  victim.run(kRounds);
+  victim.run(kStrangerRounds);
   const Report left_out = some.finish();
   EXPECT_TRUE(left_out.refused("first_argument_is_cut", "entry")) << left_out.summary;
-  constexpr uint64_t kSum = kRounds * (kRounds - 1) / 2;
-  EXPECT_EQ(left_out.rows.at(0).at("calls"), 3 * kRounds);
+  constexpr uint64_t kSum = kStrangerRounds * (kStrangerRounds - 1) / 2;
+  EXPECT_EQ(left_out.rows.at(0).at("calls"), 3 * kStrangerRounds);
   EXPECT_EQ(left_out.rows.at(0).at("sum"), 3 * kSum);
   Tracer all = Tracer::attach(victim.pid(), sums, {"--allow-late-uprobe-danger"});
-  victim.run(kRounds);
+  victim.run(kStrangerRounds);
   const Report taken = all.finish();
-  EXPECT_EQ(taken.rows.at(0).at("calls"), 4 * kRounds);
+  EXPECT_EQ(taken.rows.at(0).at("calls"), 4 * kStrangerRounds);
   EXPECT_EQ(taken.rows.at(0).at("sum"), 4 * kSum);
 }
 

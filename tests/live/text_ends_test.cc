@@ -33,7 +33,7 @@ constexpr std::array<uint64_t, 18> kSizes = {0,   1,   3,   6,   7,    8,    62,
 enum class Reader : uint8_t { Process, Kernel };
 
 // As the victim makes it.
-std::string text_of(uint64_t size) {
+std::string ended_text(uint64_t size) {
   std::string text;
   for (uint64_t left = size; left > 0; --left)
     text += static_cast<char>('a' + left * left % 26);
@@ -41,8 +41,8 @@ std::string text_of(uint64_t size) {
 }
 
 // What has room for so many bytes with a NUL; and whether a text without one can be read.
-std::string shown(uint64_t size, uint64_t room) {
-  return text_of(size).substr(0, room - 1);
+std::string shown_at_end(uint64_t size, uint64_t room) {
+  return ended_text(size).substr(0, room - 1);
 }
 
 bool is_readable(uint64_t size, uint64_t room, Reader reader) {
@@ -57,7 +57,7 @@ struct Truth {
 Truth truth(uint64_t room, Reader reader) {
   Truth result;
   for (const uint64_t size : kSizes) {
-    const std::string line = fmt::format("{} {}", size, shown(size, room));
+    const std::string line = fmt::format("{} {}", size, shown_at_end(size, room));
     result.lines.push_back(line);
     if (is_readable(size, room, reader)) {
       result.lines.push_back(line);
@@ -85,10 +85,6 @@ void open_all(Victim& victim) {
   }
 }
 
-uint64_t unreadable(const Report& report) {
-  return report.summary.at("missed").value("unreadable", uint64_t{0});
-}
-
 // The victim goes on as it would.
 void expect_unharmed(Victim& victim) {
   EXPECT_EQ(victim.run(100), untraced_result("edges", 100));
@@ -110,7 +106,7 @@ void expect_texts(const std::string& function, uint64_t room, Reader reader) {
         fmt::format("{} {}", row.at("size").get<uint64_t>(), row.at("text").get<std::string>()));
   const Truth expected = truth(room, reader);
   EXPECT_THAT(lines, UnorderedElementsAreArray(expected.lines));
-  EXPECT_EQ(unreadable(report), expected.unreadable) << report.summary;
+  EXPECT_EQ(report.unreadable(), expected.unreadable) << report.summary;
   EXPECT_EQ(report.summary.contains("uprobes"), reader == Reader::Kernel) << report.summary;
   expect_unharmed(victim);
 }
@@ -144,7 +140,7 @@ TEST(TextsAtAnEnd, AreWholeOrUnreadableAtSystemCalls) {
     for (const std::string& line : expected.lines)
       wanted.push_back(line.substr(line.find(' ') + 1));
     EXPECT_THAT(texts, UnorderedElementsAreArray(wanted));
-    EXPECT_EQ(unreadable(report), expected.unreadable) << report.summary;
+    EXPECT_EQ(report.unreadable(), expected.unreadable) << report.summary;
     expect_unharmed(victim);
   }
 }
@@ -162,9 +158,9 @@ void expect_keys(const std::string& function, Reader reader) {
   ASSERT_EQ(report.status, 0) << report.error;
   Numbers wanted;
   for (const uint64_t size : kSizes)
-    wanted[shown(size, kRoom)] += is_readable(size, kRoom, reader) ? 2 : 1;
+    wanted[shown_at_end(size, kRoom)] += is_readable(size, kRoom, reader) ? 2 : 1;
   EXPECT_EQ(report.calls(), wanted);
-  EXPECT_EQ(unreadable(report), truth(kRoom, reader).unreadable) << report.summary;
+  EXPECT_EQ(report.unreadable(), truth(kRoom, reader).unreadable) << report.summary;
 }
 
 TEST(TextsAtAnEnd, AreKeysInProcesses) {
@@ -184,13 +180,13 @@ TEST(TextsAtAnEnd, AreComparedOrUnreadable) {
         victim.pid(),
         fmt::format("from e in entry(\"edges!by_jump\") where str(e.arg0, 4096) == \"{}\" "
                     "select e.arg1 as size",
-                    text_of(std::min<uint64_t>(size, 255))));
+                    ended_text(std::min<uint64_t>(size, 255))));
     victim.ask(fmt::format("whole {}", size));
     victim.ask(fmt::format("cut {}", size));
     const Report report = tracer.finish();
     ASSERT_EQ(report.status, 0) << report.error;
     EXPECT_EQ(report.rows.size(), size <= 255 ? 1U : 0U) << size;
-    EXPECT_EQ(unreadable(report), size <= 255 ? 1U : 0U) << size << ": " << report.summary;
+    EXPECT_EQ(report.unreadable(), size <= 255 ? 1U : 0U) << size << ": " << report.summary;
   }
 }
 
@@ -301,7 +297,7 @@ TEST_P(DBytesAtAnEnd, AreBytesThatAreThereOrFaults) {
       const uint64_t text =
           victim.ask(fmt::format("{} {}", has_end ? "whole" : "cut", size)).at("text");
       const bool are_there = size + (has_end ? 1 : 0) >= 8;
-      expected.push_back(are_there ? fmt::format("{:x}", word_of(text_of(size).substr(0, 8)))
+      expected.push_back(are_there ? fmt::format("{:x}", word_of(ended_text(size).substr(0, 8)))
                                    : fmt::format("fault 1 {:x}", text));
       expected.push_back(has_end ? "end 0" : fmt::format("fault 1 {:x}", text + size));
     }

@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-constexpr uint64_t kRounds = 200;  // A thread's ring has room for all of them.
+constexpr uint64_t kTextRounds = 200;  // A thread's ring has room for all of them.
 constexpr uint64_t kLongest = 5000;
 
 // As the victim makes it.
@@ -40,7 +40,7 @@ uint64_t size_of_round(uint64_t round) {
 Report traced(const std::string& query, const std::vector<std::string>& more = {}) {
   Victim victim("texts");
   Tracer tracer = Tracer::attach(victim.pid(), query, more);
-  EXPECT_EQ(victim.run(kRounds), untraced_result("texts", kRounds));
+  EXPECT_EQ(victim.run(kTextRounds), untraced_result("texts", kTextRounds));
   Report report = tracer.finish();
   EXPECT_EQ(report.status, 0) << report.error;
   EXPECT_EQ(report.lost(), 0U) << report.summary;
@@ -52,8 +52,8 @@ TEST(Texts, OfUpTo4096BytesComeWhole) {
   const Report report = traced(
       "from e in entry(\"texts!take_text\") select str(e.arg0, 4096) as a, e.arg1 as size, "
       "str(e.arg0) as b, e.time, str(e.arg0 + e.arg1, 300) as none, e.tid");
-  ASSERT_EQ(report.rows.size(), kRounds);
-  for (uint64_t i = 0; i < kRounds; ++i) {
+  ASSERT_EQ(report.rows.size(), kTextRounds);
+  for (uint64_t i = 0; i < kTextRounds; ++i) {
     const uint64_t size = size_of_round(i);
     EXPECT_EQ(report.rows[i].at("a"), shown(size, 4096)) << size;
     EXPECT_EQ(report.rows[i].at("b"), shown(size, 256)) << size;
@@ -61,7 +61,7 @@ TEST(Texts, OfUpTo4096BytesComeWhole) {
     EXPECT_EQ(report.rows[i].at("size"), size);
     EXPECT_EQ(report.rows[i].at("tid"), report.rows[0].at("tid"));
   }
-  for (uint64_t i = 1; i < kRounds; ++i)
+  for (uint64_t i = 1; i < kTextRounds; ++i)
     EXPECT_LT(report.rows[i - 1].at("time"), report.rows[i].at("time"));
 }
 
@@ -71,7 +71,7 @@ TEST(Texts, AreComparedInTheProbeAndInTheTracer) {
       "where text != \"\" and text like \"%" +
       text_of(20) + "\" select text");
   uint64_t whole = 0;  // The others are cut in front of the letters that the condition asks for.
-  for (uint64_t i = 0; i < kRounds; ++i)
+  for (uint64_t i = 0; i < kTextRounds; ++i)
     whole += size_of_round(i) >= 20 && size_of_round(i) < 4096 ? 1 : 0;
   EXPECT_GE(report.rows.size(), whole);
   for (const nlohmann::json& row : report.rows)
@@ -85,7 +85,7 @@ TEST(Texts, ComeOutOfFiles) {
   const std::string source = "from e in entry(\"texts!take_text\") ";
   const Report first =
       traced(source + "select e.arg1, str(e.arg0, 4096) as text", {"--spill", file});
-  ASSERT_EQ(first.rows.size(), kRounds);
+  ASSERT_EQ(first.rows.size(), kTextRounds);
   EXPECT_EQ(first.rows[110].at("text"), shown(size_of_round(110), 4096));
   const Report again =
       run_clew({"run", source + "where e.arg1 > 4000 select e.arg1 as size, str(e.arg0, 4096) as t",
@@ -118,7 +118,7 @@ TEST(Texts, ThatWereComparedComeOutOfFiles) {
   ASSERT_EQ(counts.status, 0) << counts.error;
   ASSERT_EQ(counts.rows.size(), 2U);
   for (const nlohmann::json& row : counts.rows)
-    EXPECT_EQ(row.at("calls"), row.at("told") == 1 ? 1U : kRounds - 1) << counts.rows;
+    EXPECT_EQ(row.at("calls"), row.at("told") == 1 ? 1U : kTextRounds - 1) << counts.rows;
   // The address is there, the memory is not.
   const Report other =
       run_clew({"run", source + "select str(e.arg0, 32) as t", "--from", file, "--json"});

@@ -17,7 +17,7 @@
 namespace clew::live {
 namespace {
 
-constexpr uint64_t kRounds = 1000;
+constexpr uint64_t kThreadRounds = 1000;
 
 // Attaches, lets `wake` end the wait, and checks that the thread went on as if nothing had been.
 void expect_survives(const char* suspend, const char* wake, uint64_t result) {
@@ -29,7 +29,7 @@ void expect_survives(const char* suspend, const char* wake, uint64_t result) {
       EXPECT_EQ(victim.ask(wake).at("result"), result);
     }
     const Numbers before = victim.counts();
-    victim.run(kRounds);
+    victim.run(kThreadRounds);
     const Numbers calls = difference(before, victim.counts());
     const Report report = tracer.finish();
     EXPECT_EQ(report.status, 0) << report.error;
@@ -39,7 +39,7 @@ void expect_survives(const char* suspend, const char* wake, uint64_t result) {
     if (!wake_while_attached) {
       EXPECT_EQ(victim.ask(wake).at("result"), result);
     }
-    EXPECT_EQ(victim.run(kRounds), untraced_result("windows", kRounds));
+    EXPECT_EQ(victim.run(kThreadRounds), untraced_result("windows", kThreadRounds));
     expect_text_equals_file(victim.pid());
   }
 }
@@ -66,7 +66,7 @@ void stop_inside_window(Victim& victim) {
   ASSERT_EQ(errno, 0);
   const long with_trap = (original & ~0xFFL) | 0xCC;
   ASSERT_EQ(ptrace(PTRACE_POKETEXT, pid, place, with_trap), 0);
-  victim.tell("run " + std::to_string(kRounds));
+  victim.tell("run " + std::to_string(kThreadRounds));
   ASSERT_EQ(ptrace(PTRACE_CONT, pid, nullptr, nullptr), 0);
   ASSERT_EQ(waitpid(pid, &status, 0), pid);
   ASSERT_TRUE(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
@@ -100,7 +100,7 @@ char settled_state_letter(pid_t pid) {
 
 TEST(Threads, AStoppedProcessInsideAWindowStaysStoppedAndGoesOnRightly) {
   Victim victim("windows");
-  const uint64_t expected = untraced_result("windows", kRounds);
+  const uint64_t expected = untraced_result("windows", kThreadRounds);
   stop_inside_window(victim);
   while (state_letter(victim.pid()) != 'T') {
   }
@@ -114,7 +114,7 @@ TEST(Threads, AStoppedProcessInsideAWindowStaysStoppedAndGoesOnRightly) {
   const Report report = tracer.finish();
   EXPECT_EQ(report.status, 0) << report.error;
   // The first call had passed its entry before the attach.
-  EXPECT_EQ(report.calls()["one_byte_first"], kRounds - 1);
+  EXPECT_EQ(report.calls()["one_byte_first"], kThreadRounds - 1);
   expect_text_equals_file(victim.pid());
 }
 
@@ -146,8 +146,8 @@ TEST(Threads, DetachDoesNotWaitForAThreadThatBlocksInATracedFunction) {
   expect_text_equals_file(victim.pid());
   const Numbers woken = victim.ask("wake");
   EXPECT_EQ(woken.at("failed"), 0U);
-  const uint64_t result = victim.run(kRounds);
-  EXPECT_EQ(result, untraced_result("blocked", kRounds));
+  const uint64_t result = victim.run(kThreadRounds);
+  EXPECT_EQ(result, untraced_result("blocked", kThreadRounds));
   expect_no_strange_residue(before, victim.pid());
 }
 

@@ -60,6 +60,10 @@ bool Report::refused(const std::string& function, const std::string& kind) const
   });
 }
 
+uint64_t Report::unreadable() const {
+  return summary.at("missed").value("unreadable", uint64_t{0});
+}
+
 uint64_t Report::lost() const {
   const auto none = nlohmann::json::object();
   const auto missed = summary.value("missed", none);
@@ -73,6 +77,11 @@ Numbers Report::calls() const {
     numbers[row.at("name").get<std::string>()] += row.at("calls").get<uint64_t>();
   }
   return numbers;
+}
+
+Child::End clew(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), CLEW_COMMAND);
+  return Child({.arguments = std::move(arguments)}).wait_for_end();
 }
 
 Report run_clew(const std::vector<std::string>& arguments, bool as_nobody) {
@@ -116,6 +125,10 @@ std::string entries_of(const std::string& pattern) {
 
 std::string returns_of(const std::string& pattern) {
   return count_by_function("return(\"" + pattern + "\")");
+}
+
+std::string entries_and_returns_of(const std::string& pattern) {
+  return count_by_function("entry(\"" + pattern + "\"), return(\"" + pattern + "\")");
 }
 
 Traced trace_rounds(Victim& victim, const std::string& name, const std::string& query,

@@ -25,11 +25,14 @@ struct Report {
   // The sum of all losses that the summary names. Children that were muted are not a loss: that is
   // what was asked for.
   [[nodiscard]] uint64_t lost() const;
+  // Events of which something could not be read.
+  [[nodiscard]] uint64_t unreadable() const;
   // Rows of select new { name = …, calls = count() } by name.
   [[nodiscard]] Numbers calls() const;
 };
 
-// Runs `clew` with these arguments to its end.
+// Runs `clew` with these arguments to its end: as it ended, and the answer of a query.
+Child::End clew(std::vector<std::string> arguments);
 Report run_clew(const std::vector<std::string>& arguments, bool as_nobody = false);
 
 class Tracer {
@@ -53,6 +56,7 @@ class Tracer {
 std::string count_by_function(const std::string& sources);
 std::string entries_of(const std::string& pattern);
 std::string returns_of(const std::string& pattern);
+std::string entries_and_returns_of(const std::string& pattern);
 
 // Traces `query` (count_by_function) while the victim runs `rounds` rounds. The victim's results
 // before, while and after must be those of an untraced run, and text must equal the file

@@ -12,14 +12,14 @@
 namespace clew::live {
 namespace {
 
-constexpr uint64_t kRounds = 1000;
+constexpr uint64_t kTypeRounds = 1000;
 
 TEST(Types, ConditionsOnRealNumbersInMemoryHold) {
   Victim victim("typed");
   Tracer tracer = Tracer::attach(victim.pid(),
                                  R"(from e in entry("typed!priced") where e.item->next->price > 1.25
          select new { name = e.function, calls = count() })");
-  victim.run(kRounds);
+  victim.run(kTypeRounds);
   const Numbers truth = victim.counts();
   const Report report = tracer.finish();
   ASSERT_EQ(report.status, 0) << report.error;
@@ -61,8 +61,8 @@ TEST(Types, ConditionsOnRealResultsHold) {
   Tracer tracer = Tracer::attach(
       victim.pid(),
       R"(from r in return("typed!scaled") where r.retval > 100.5 select calls = count())");
-  const uint64_t untraced = Victim("typed").run(kRounds);
-  EXPECT_EQ(victim.run(kRounds), untraced);
+  const uint64_t untraced = Victim("typed").run(kTypeRounds);
+  EXPECT_EQ(victim.run(kTypeRounds), untraced);
   const Numbers truth = victim.counts();
   const Report report = tracer.finish();
   ASSERT_EQ(report.rows.size(), 1U) << report.error;
@@ -89,7 +89,7 @@ TEST(Types, RealNumbersAreSummed) {
         select sum = sum(r.entry.price), mean = avg(r.retval), least = min(r.entry.factor),
                largest = max(r.retval), deviation = stddev(r.entry.price), calls = count(),
                variance = variance(r.entry.price))");
-  victim.run(kRounds);
+  victim.run(kTypeRounds);
   const Report report = tracer.finish();
   ASSERT_EQ(report.rows.size(), 1U) << report.error;
   const auto& row = report.rows[0];
@@ -100,7 +100,7 @@ TEST(Types, RealNumbersAreSummed) {
   const double variance = (1000.0 * 1000 - 1) / 12 / 16;
   EXPECT_NEAR(row.at("deviation").get<double>(), std::sqrt(variance), 1e-9);
   EXPECT_NEAR(row.at("variance").get<double>(), variance, 1e-6);
-  EXPECT_EQ(row.at("calls").get<uint64_t>(), kRounds);
+  EXPECT_EQ(row.at("calls").get<uint64_t>(), kTypeRounds);
 }
 
 TEST(Types, SumsOfRealNumbersByInterval) {
@@ -108,7 +108,7 @@ TEST(Types, SumsOfRealNumbersByInterval) {
   Tracer tracer = Tracer::attach(
       victim.pid(),
       R"(from r in return("typed!scaled") select sum = sum(r.entry.price) every 50ms)");
-  victim.run(kRounds);
+  victim.run(kTypeRounds);
   const Report report = tracer.finish();
   double sum = 0;
   for (const auto& row : report.rows)

@@ -21,7 +21,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr uint64_t kRounds = 500;
+constexpr uint64_t kUprobeRounds = 500;
 
 class Uprobes : public testing::Test {
  protected:
@@ -62,7 +62,7 @@ uint64_t number(const Report& report, const std::string& name) {
 
 TEST_F(Uprobes, CountAFunctionOfLibcThatCanTakeNoJump) {
   Victim victim("uprobed");
-  const Report report = trace(victim, "entry(\"libc*!getpid\").Count()", run_of(kRounds));
+  const Report report = trace(victim, "entry(\"libc*!getpid\").Count()", run_of(kUprobeRounds));
   EXPECT_EQ(number(report, "count"), victim.counts().at("getpid"));
   EXPECT_EQ(by_uprobe(report), std::vector<std::string>{"getpid"});
   EXPECT_THAT(report.error, HasSubstr("by uprobe: 1 site (getpid); a hit costs a microsecond"));
@@ -72,25 +72,25 @@ TEST_F(Uprobes, CountAFunctionOfLibcThatCanTakeNoJump) {
 // Both arguments are as they are at a jump: of each function the same sums.
 TEST_F(Uprobes, AreInOneTableWithJumps) {
   Victim victim("firsts");
-  const uint64_t expected = untraced_result("firsts", kRounds);
+  const uint64_t expected = untraced_result("firsts", kUprobeRounds);
   Tracer tracer = Tracer::attach(
       victim.pid(),
       "from e in entry(\"firsts!first_*\") group by e.function select new { name = e.function, "
       "calls = count(), sum = sum(e.arg0), least = min(e.arg0), places = distinct(e.arg1) }");
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kUprobeRounds), expected);
   const Report report = tracer.finish();
   EXPECT_EQ(report.calls(), victim.counts());
   EXPECT_EQ(report.lost(), 0U) << report.summary;
   EXPECT_TRUE(report.summary.at("refused").empty()) << report.summary;
   for (const json& row : report.rows) {
-    EXPECT_EQ(row.at("sum"), kRounds * (kRounds - 1) / 2) << row;
+    EXPECT_EQ(row.at("sum"), kUprobeRounds * (kUprobeRounds - 1) / 2) << row;
     EXPECT_EQ(row.at("least"), 0) << row;
     EXPECT_EQ(row.at("places"), 1) << row;
   }
   const size_t uprobes = by_uprobe(report).size();
   EXPECT_GT(uprobes, 2U);
   EXPECT_LT(uprobes, report.rows.size()) << "some are jumps";
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kUprobeRounds), expected);
   expect_text_equals_file(victim.pid());
 }
 
@@ -100,10 +100,10 @@ TEST_F(Uprobes, GroupByArguments) {
       trace(victim,
             "from e in entry(\"firsts!first_push_rsp\"), entry(\"firsts!first_argument_is_cut\") "
             "group by e.arg0 % 10 as digit select digit, count() as calls",
-            run_of(kRounds));
+            run_of(kUprobeRounds));
   ASSERT_EQ(report.rows.size(), 10U);
   for (const json& row : report.rows)
-    EXPECT_EQ(row.at("calls"), 2 * kRounds / 10) << row;
+    EXPECT_EQ(row.at("calls"), 2 * kUprobeRounds / 10) << row;
   EXPECT_EQ(by_uprobe(report), std::vector<std::string>{"first_argument_is_cut"});
 }
 
@@ -230,9 +230,9 @@ TEST_F(Uprobes, AreNotSetWhereNobodyWantsThem) {
       run_clew({"run", "entry(\"libc*!getpid\").Count()", "--no-uprobes", "-p", pid});
   EXPECT_EQ(report.status, 1);
   EXPECT_THAT(report.error, HasSubstr("'getpid' is refused (later-uprobe)"));
-  const Report jump = trace(victim, "entry(\"libc*!getpid\").Count()", run_of(kRounds),
+  const Report jump = trace(victim, "entry(\"libc*!getpid\").Count()", run_of(kUprobeRounds),
                             {"--allow-late-uprobe-danger"});
-  EXPECT_EQ(number(jump, "count"), kRounds);
+  EXPECT_EQ(number(jump, "count"), kUprobeRounds);
   EXPECT_TRUE(by_uprobe(jump).empty()) << "it is a jump";
 }
 
@@ -246,10 +246,11 @@ TEST_F(Uprobes, OfAProcessAreNotThoseOfItsChildren) {
     if (follows) more.emplace_back("--follow");
     Tracer tracer = Tracer::attach(victim.pid(), query, more);
     EXPECT_EQ(victim.ask("fork 200").at("status"), 0U);
-    victim.run(kRounds);
+    victim.run(kUprobeRounds);
     const Report report = tracer.finish();
-    EXPECT_EQ(report.calls().at("getpid"), kRounds) << report.summary;
-    EXPECT_EQ(report.calls().at("takes_text"), kRounds + (follows ? 200 : 0)) << report.summary;
+    EXPECT_EQ(report.calls().at("getpid"), kUprobeRounds) << report.summary;
+    EXPECT_EQ(report.calls().at("takes_text"), kUprobeRounds + (follows ? 200 : 0))
+        << report.summary;
     const json& missed = report.summary.at("missed");
     EXPECT_EQ(missed.value("forks_muted", 0), follows ? 0 : 1) << missed;
     EXPECT_EQ(missed.value("forks_without_uprobes", 0), follows ? 1 : 0) << missed;
@@ -264,13 +265,14 @@ TEST_F(Uprobes, OfTwoSessionsCountTheSame) {
       count_by_function("entry(\"libc*!getpid\"), entry(\"uprobed!takes_text\")");
   Tracer first = Tracer::attach(victim.pid(), query);
   Tracer second = Tracer::attach(victim.pid(), query);
-  victim.run(kRounds);
+  victim.run(kUprobeRounds);
   const Report of_first = first.finish();
-  victim.run(kRounds);
+  victim.run(kUprobeRounds);
   const Report of_second = second.finish();
-  EXPECT_EQ(of_first.calls(), (Numbers{{"getpid", kRounds}, {"takes_text", kRounds}}));
-  EXPECT_EQ(of_second.calls(), (Numbers{{"getpid", 2 * kRounds}, {"takes_text", 2 * kRounds}}));
-  victim.run(kRounds);
+  EXPECT_EQ(of_first.calls(), (Numbers{{"getpid", kUprobeRounds}, {"takes_text", kUprobeRounds}}));
+  EXPECT_EQ(of_second.calls(),
+            (Numbers{{"getpid", 2 * kUprobeRounds}, {"takes_text", 2 * kUprobeRounds}}));
+  victim.run(kUprobeRounds);
   expect_text_equals_file(victim.pid());
 }
 
@@ -288,9 +290,9 @@ TEST_F(Uprobes, AndJumpsOfAnotherSessionAreNeverAtOnePlace) {
     const Report second = run_clew(arguments);
     EXPECT_EQ(second.status, 1);
     EXPECT_THAT(second.error, HasSubstr("'getpid' is refused"));
-    victim.run(kRounds);
-    EXPECT_EQ(number(first.finish(), "count"), kRounds);
-    victim.run(kRounds);
+    victim.run(kUprobeRounds);
+    EXPECT_EQ(number(first.finish(), "count"), kUprobeRounds);
+    victim.run(kUprobeRounds);
     expect_text_equals_file(victim.pid());
   }
 }
@@ -305,9 +307,9 @@ TEST_F(Uprobes, NeedRoot) {
   Tracer some = Tracer::attach(
       victim.pid(), count_by_function("entry(\"libc*!getpid\"), entry(\"uprobed!takes_text\")"), {},
       true);
-  victim.run(kRounds);
+  victim.run(kUprobeRounds);
   const Report report = some.finish();
-  EXPECT_EQ(report.calls(), (Numbers{{"takes_text", kRounds}}));
+  EXPECT_EQ(report.calls(), (Numbers{{"takes_text", kUprobeRounds}}));
   EXPECT_TRUE(report.refused("getpid", "entry")) << report.summary;
   EXPECT_THAT(report.error, HasSubstr("; root would have uprobes at 1 site that is refused"));
 }
@@ -316,12 +318,12 @@ TEST_F(Uprobes, NeedRoot) {
 // that are loops, exits by which calls of others leave.
 TEST_F(Uprobes, AreSetForOtherReasonsOnRequest) {
   Victim victim("sites");
-  const uint64_t expected = untraced_result("sites", kRounds);
+  const uint64_t expected = untraced_result("sites", kUprobeRounds);
   const std::string query = count_by_function(
       "entry(\"sites!packed_*\"), return(\"sites!packed_*\"), entry(\"sites!loop_at_*\"), "
       "entry(\"sites!jumped_into\"), return(\"sites!jumped_into\")");
   Tracer tracer = Tracer::attach(victim.pid(), query, {"--uprobes"});
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kUprobeRounds), expected);
   const Numbers truth = victim.counts();
   Report report = tracer.finish();
   EXPECT_EQ(report.lost(), 0U) << report.summary;
@@ -332,7 +334,7 @@ TEST_F(Uprobes, AreSetForOtherReasonsOnRequest) {
     EXPECT_EQ(report.calls()[function], truth.at(function)) << function << report.summary;
   EXPECT_TRUE(report.refused("loop_at_0", "entry")) << report.summary;
   EXPECT_TRUE(report.refused("jumped_into", "exit")) << report.summary;
-  EXPECT_EQ(victim.run(kRounds), expected);
+  EXPECT_EQ(victim.run(kUprobeRounds), expected);
   expect_text_equals_file(victim.pid());
 }
 
@@ -340,7 +342,7 @@ TEST_F(Uprobes, AreSetForOtherReasonsOnRequest) {
 TEST_F(Uprobes, LeaveReturnAddressesAlone) {
   for (const char* const name : {"fibers", "coroutines", "contexts", "exceptions", "tails"}) {
     Victim victim(name);
-    const uint64_t expected = untraced_result(name, kRounds);
+    const uint64_t expected = untraced_result(name, kUprobeRounds);
     const std::string all = fmt::format("{}!*", name);
     Tracer tracer = Tracer::attach(
         victim.pid(),
@@ -348,11 +350,11 @@ TEST_F(Uprobes, LeaveReturnAddressesAlone) {
                     "e.entry.arg2 != 1 group by e.function select e.function, max(e.elapsed)",
                     all),
         {"--uprobes"});
-    EXPECT_EQ(victim.run(kRounds), expected) << name;
+    EXPECT_EQ(victim.run(kUprobeRounds), expected) << name;
     const Report report = tracer.finish();
     EXPECT_EQ(report.status, 0) << report.error;
     EXPECT_FALSE(by_uprobe(report).empty()) << name;
-    EXPECT_EQ(victim.run(kRounds), expected) << name;
+    EXPECT_EQ(victim.run(kUprobeRounds), expected) << name;
     expect_text_equals_file(victim.pid());
   }
 }
@@ -392,10 +394,10 @@ TEST_F(Uprobes, OfACommandCountFromItsStart) {
 TEST_F(Uprobes, OfAProcessThatIsKilledKeepWhatTheyCounted) {
   Victim victim("uprobed");
   Tracer tracer = Tracer::attach(victim.pid(), "entry(\"libc*!getpid\").Count()");
-  victim.run(kRounds);
+  victim.run(kUprobeRounds);
   victim.child().signal(SIGKILL);
   const Report report = tracer.wait();
-  EXPECT_EQ(number(report, "count"), kRounds);
+  EXPECT_EQ(number(report, "count"), kUprobeRounds);
   EXPECT_THAT(report.summary.dump(), HasSubstr("was killed by SIGKILL"));
 }
 
@@ -432,7 +434,7 @@ TEST_F(Uprobes, CountDownEvents) {
                                  "from e in entry(\"libc*!getpid\"), entry(\"uprobed!takes_text\") "
                                  "select count() as n for 100 "
                                  "events");
-  victim.run(kRounds);
+  victim.run(kUprobeRounds);
   const Report report = tracer.wait();
   EXPECT_GE(number(report, "n"), 100U);
 }
@@ -460,8 +462,9 @@ TEST_F(Uprobes, StandBesideSourcesOfTheKernel) {
       trace(victim,
             count_by_function(
                 "entry(\"libc*!getpid\"), syscall(\"getpid\"), entry(\"uprobed!takes_text\")"),
-            run_of(kRounds));
-  EXPECT_EQ(report.calls(), (Numbers{{"getpid", 2 * kRounds}, {"takes_text", kRounds}}));
+            run_of(kUprobeRounds));
+  EXPECT_EQ(report.calls(),
+            (Numbers{{"getpid", 2 * kUprobeRounds}, {"takes_text", kUprobeRounds}}));
 }
 
 TEST_F(Uprobes, AreToldBeforehand) {

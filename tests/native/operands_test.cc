@@ -28,8 +28,8 @@ namespace clew::native {
 namespace {
 
 constexpr uint32_t kGlobalsBytes = 512;
-constexpr uint32_t kSecondsMax = 240;
-constexpr uint64_t kFuel = 300;
+constexpr uint32_t kOperandSecondsMax = 240;
+constexpr uint64_t kOperandFuel = 300;
 
 // By hardware number.
 constexpr std::array<int, 16> kPlaces = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
@@ -111,14 +111,7 @@ void watch(const Machine& on, const Mutant& mutant) {
   }
 }
 
-// The trap flag, as popf sets it.
-void set_stepping(bool on) {
-  constexpr uint64_t kTrapFlag = 0x100;
-  const uint64_t flags = __builtin_ia32_readeflags_u64() & ~kTrapFlag;
-  __builtin_ia32_writeeflags_u64(on ? flags | kTrapFlag : flags);
-}
-
-bool is_contained(Machine& on, const Mutant& mutant, uint64_t seed) {
+bool keeps_to_its_operands(Machine& on, const Mutant& mutant, uint64_t seed) {
   std::mt19937_64 random(seed);
   on.install_bytes(mutant.bytes, mutant.clobbers);
   for (const std::span<uint8_t> part : {on.window(), on.globals()}) {
@@ -163,7 +156,8 @@ struct Progress {
 };
 
 TEST(Soundness, EachMemoryOperandOfAcceptedMutantsLiesWhereItMay) {
-  const auto on = machine({.window_size_log2 = 12, .fuel = kFuel, .globals_bytes = kGlobalsBytes});
+  const auto on =
+      machine({.window_size_log2 = 12, .fuel = kOperandFuel, .globals_bytes = kGlobalsBytes});
   std::vector<Code> codes = originals(*on);
   for (uint32_t i = 0; i < 6; ++i)
     codes.push_back(code_of_globals(*on));
@@ -174,14 +168,14 @@ TEST(Soundness, EachMemoryOperandOfAcceptedMutantsLiesWhereItMay) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    alarm(kSecondsMax);
+    alarm(kOperandSecondsMax);
     struct sigaction action {};
     action.sa_sigaction = look;
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGTRAP, &action, nullptr);
     for (uint32_t i = 0; i < mutants.size(); ++i) {
       progress->mutant = i;
-      if (!is_contained(*on, mutants[i], i)) _exit(1);
+      if (!keeps_to_its_operands(*on, mutants[i], i)) _exit(1);
     }
     *progress = {progress->mutant, watched.reads, watched.writes, watched.globals};
     _exit(0);

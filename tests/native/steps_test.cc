@@ -79,14 +79,6 @@ void count_step(int, siginfo_t*, void* raw) {
   if (steps.weights[offset] == 0) steps.strays = true;
 }
 
-// The trap flag, as popf sets it.
-void set_stepping(bool on) {
-  constexpr uint64_t kTrapFlag = 0x100;
-  uint64_t flags = __builtin_ia32_readeflags_u64() & ~kTrapFlag;
-  if (on) flags |= kTrapFlag;
-  __builtin_ia32_writeeflags_u64(flags);
-}
-
 bool is_bounded(Machine& on, const Mutant& mutant, uint64_t seed) {
   std::mt19937_64 random(seed);
   on.install_bytes(mutant.bytes, mutant.clobbers);

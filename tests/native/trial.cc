@@ -129,6 +129,12 @@ uint64_t number_of(const char* variable, uint64_t usual) {
   return text == nullptr ? usual : std::strtoull(text, nullptr, 0);
 }
 
+void set_stepping(bool on) {
+  constexpr uint64_t kTrapFlag = 0x100;
+  const uint64_t flags = __builtin_ia32_readeflags_u64() & ~kTrapFlag;
+  __builtin_ia32_writeeflags_u64(on ? flags | kTrapFlag : flags);
+}
+
 bool forbid_system_calls() {
   if (kSanitized) return true;
   std::vector<sock_filter> filter = {

@@ -36,6 +36,9 @@ std::string prepare(Machine& on, const isa::Program& program,
 // What an environment variable says, or the usual: for runs with other seeds.
 uint64_t number_of(const char* variable, uint64_t usual);
 
+// The trap flag, as popf sets it.
+void set_stepping(bool on);
+
 // Kills the process at any system call other than those of memory, exit and signals' return.
 bool forbid_system_calls();
 

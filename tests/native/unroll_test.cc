@@ -23,7 +23,7 @@ struct Loop {
   const char* text;
   bool is_twice;
 };
-const Loop kLoops[] = {
+const Loop kUnrolledLoops[] = {
     {"a condition at the end", "again:\nadd %r0, 3\nsub %r6, 1\njsgt %r6, 0, again", true},
     {"a condition at the beginning",
      "again:\njsle %r6, 0, end\nadd %r0, 3\nsub %r6, 1\nja again\nend:\nadd %r0, 1000", true},
@@ -67,7 +67,7 @@ isa::Program program_of(const Loop& loop) {
 
 TEST(NativeUnroll, LoopsTurnAsOftenAsInTheInterpreter) {
   const auto on = machine({.window_size_log2 = 14});
-  for (const Loop& loop : kLoops) {
+  for (const Loop& loop : kUnrolledLoops) {
     const isa::Program program = program_of(loop);
     ASSERT_EQ(prepare(*on, program), "") << loop.what;
     for (uint64_t turns = 1; turns < 12; ++turns) {
@@ -87,7 +87,7 @@ TEST(NativeUnroll, LoopsTurnAsOftenAsInTheInterpreter) {
 
 TEST(NativeUnroll, OnlyWhatMayBeTwiceIs) {
   const auto on = machine({.window_size_log2 = 14});
-  for (const Loop& loop : kLoops) {
+  for (const Loop& loop : kUnrolledLoops) {
     const auto operations = decode(program_of(loop), on->environment(), {});
     ASSERT_TRUE(operations.has_value()) << loop.what;
     EXPECT_EQ(unroll(*operations).size() > operations->size(), loop.is_twice) << loop.what;

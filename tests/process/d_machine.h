@@ -31,6 +31,11 @@ namespace clew::process {
 
 // General registers by hardware number; rsp is ignored.
 using RegisterFile = std::array<uint64_t, 16>;
+inline constexpr uint32_t kRax = 0;
+inline constexpr uint32_t kRdx = 2;
+inline constexpr uint32_t kRbp = 5;
+inline constexpr uint32_t kRsi = 6;
+inline constexpr uint32_t kRdi = 7;
 
 // A D program of which all clauses are one probe's, but those of ERROR.
 struct DScript {

@@ -19,10 +19,6 @@ namespace {
 using plan::d::FiringPoint;
 using testing::HasSubstr;
 
-constexpr uint32_t kRdx = 2;
-constexpr uint32_t kRsi = 6;
-constexpr uint32_t kRdi = 7;
-
 constexpr std::string_view kSource = R"(#include "clew.h"
 static u64 seen[1024];
 bool is_new(u64 size) { return seen[size % 1024]++ == 0; }

@@ -18,12 +18,6 @@ namespace {
 using plan::d::FiringPoint;
 using testing::ElementsAre;
 
-constexpr uint32_t kRax = 0;
-constexpr uint32_t kRdx = 2;
-constexpr uint32_t kRbp = 5;
-constexpr uint32_t kRsi = 6;
-constexpr uint32_t kRdi = 7;
-
 uint64_t monotonic_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);

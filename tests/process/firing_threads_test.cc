@@ -12,8 +12,6 @@
 namespace clew::process {
 namespace {
 
-constexpr uint32_t kRdi = 7;
-
 TEST_F(ProcessFiring, AFullRingIsCountedByCpu) {
   load("a:b:c:entry { tracemem(copyin(arg0, 4000), 4000); }");
   if (machine_ == nullptr) return;
