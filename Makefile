@@ -34,7 +34,7 @@ soak:  ## The long jobs of tools/soak, some hours; needs what `make test` needs.
 	@tools/soak --fuzz $(FUZZ) build/test
 
 check:  ## The fast checks alone: layers, style, format.
-	@tools/check_layers && tools/check_named_tests && tools/check_style && tools/check_format
+	@tools/check_layers && tools/check_units && tools/check_named_tests && tools/check_style && tools/check_format
 
 demo: build  ## Three questions to a running redis-server.
 	@tools/demo build/$(PRESET)
