@@ -1,11 +1,17 @@
-# Headers that many files include, parsed once. No compiler misses the include of one then;
-# tools/check_layers does.
+# Headers that many files include, parsed once, and files that are compiled together. No compiler
+# misses an include then; tools/check_layers and tools/check_tidy do.
 #
-#   preset                src/                 tests
-#   dev, asan, tsan, tidy none                 none
-#   release, test, fuzz   those listed below   those, <gmock/gmock.h>, <gtest/gtest.h>
+#   preset                headers of src/      of tests                                 units
+#   dev, asan, tsan, tidy none                 none                                     no
+#   release               those listed below   -                                        yes
+#   test, fuzz            those listed below   those, <gmock/gmock.h>, <gtest/gtest.h>  as asked
 #
-# clew_precompile(NAME): the target, a library or a program, uses them where the preset says so.
+# A unit is eight files of a target (CLEW_UNITS): half of what a compiler does for one file it would
+# do for each of them, as it takes up the headers and makes what their templates are used for. A
+# change of one file compiles eight, so it is for builds that are made once (tools/run_tests,
+# tools/sanitized). The names at the top of a target's files differ: tools/check_units.
+#
+# clew_precompile(NAME): the target, a library or a program, has both where the preset says so.
 # clew_test_program(NAME SOURCES a_test.cc … USES lib …): a program of GoogleTest, which does too.
 option(CLEW_PRECOMPILED "Headers of others are parsed once" OFF)
 set(CLEW_TEST_OPTIONS "" CACHE STRING "How tests are compiled, but not what they test")
@@ -33,10 +39,17 @@ if(CLEW_TESTS AND CLEW_PRECOMPILED)
   target_compile_options(clew_test_headers PRIVATE ${CLEW_TEST_OPTIONS})
 endif()
 
+function(clew_in_units name)
+  if(CLEW_UNITS)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
 function(clew_precompile name)
   if(TARGET clew_headers)
     target_precompile_headers(${name} REUSE_FROM clew_headers)
   endif()
+  clew_in_units(${name})
 endfunction()
 
 function(clew_test_program name)
@@ -47,4 +60,5 @@ function(clew_test_program name)
   if(TARGET clew_test_headers)
     target_precompile_headers(${name} REUSE_FROM clew_test_headers)
   endif()
+  clew_in_units(${name})
 endfunction()
