@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kMagic = 0x3174'6e61'6d57'4c43;  // "CLWmant1", little-endian.
 
-struct Head {
+struct ManifestHead {
   uint64_t magic = kMagic;
   uint64_t answers = 0;
   uint64_t size_bytes = 0;
@@ -23,7 +23,7 @@ std::vector<uint8_t> manifest_bytes(const Manifest& manifest) {
   recorder::Snap snap;
   snap.modules = manifest.modules;
   const std::vector<uint8_t> modules = recorder::snap_bytes(snap);
-  const Head head = {.answers = manifest.answers, .size_bytes = modules.size()};
+  const ManifestHead head = {.answers = manifest.answers, .size_bytes = modules.size()};
   std::vector<uint8_t> bytes(sizeof(head));
   std::memcpy(bytes.data(), &head, sizeof(head));
   bytes.insert(bytes.end(), modules.begin(), modules.end());
@@ -31,7 +31,7 @@ std::vector<uint8_t> manifest_bytes(const Manifest& manifest) {
 }
 
 std::optional<Manifest> parse_manifest(std::span<const uint8_t> bytes) {
-  Head head;
+  ManifestHead head;
   if (bytes.size() < sizeof(head)) return std::nullopt;
   std::memcpy(&head, bytes.data(), sizeof(head));
   bytes = bytes.subspan(sizeof(head));
