@@ -76,7 +76,7 @@ Expected<std::optional<Arena>> adopt_arena(StoppedTarget& target, Arena arena) {
     return fail(
         ErrorCode::Refused,
         fmt::format("process {} has copies of its functions, which {} [recorded]", target.pid(),
-                    is_own ? "another session has to do with" : "its parent was given"));
+                    is_own ? "another recorder goes on with" : "its parent was given"));
   }
   CLEW_TRY(target.finish_calls_of_dead_tracers());
   for (uint32_t s = 0; s < abi::kSessionsMax; ++s)
