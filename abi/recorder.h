@@ -9,7 +9,7 @@
 //     bit 31                 1: a word of an extended record. Its first and its last word, alike:
 //     bits 30..24            ExtendedRecord
 //     bits 23..16            how many words it has, with both
-//     bits 15..0             a value
+//     bits 15..0             a value; of a Start, one in each of its two words
 //
 // A lobe is a ring of kLobeWords. A DAG's head writes its record and a zero behind it by one store
 // of 8 bytes, so the newest word is the one in front of the zero; an extended record's first word
@@ -76,6 +76,13 @@ constexpr uint32_t extended_word(ExtendedRecord type, uint8_t words, uint16_t va
   return kExtendedBit | static_cast<uint32_t>(type) << 24 | static_cast<uint32_t>(words) << 16 |
          value;
 }
+// A Time record, in front of what ran later: the value of its first and last word, then the words
+// between, have the time stamp counter's bits 15..0, 46..16, 63..47. What two moments have written
+// has two values: a handler that comes between the stores leaves no record that looks whole.
+inline constexpr uint8_t kTimeWords = 4;
+inline constexpr unsigned kTimeLowBits = 16;
+inline constexpr unsigned kTimeMiddleBits = 31;
+
 constexpr ExtendedRecord extended_type(uint32_t word) {
   return static_cast<ExtendedRecord>(word >> 24 & 0x7f);
 }

@@ -21,13 +21,13 @@ using aggregate::Value;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-plan::Plan plan_of(const std::string& text) {
+plan::Plan plan_of_text(const std::string& text) {
   return plan::plain(query::parse({.name = "query", .text = text}, {}).value());
 }
 
 class Answers : public testing::Test {
  protected:
-  void ask(const std::string& text) { plan_ = plan_of(text); }
+  void ask(const std::string& text) { plan_ = plan_of_text(text); }
   // Rows of one value each.
   static void give(Answer& answer, const std::vector<int64_t>& values) {
     RowBatch rows(1);
@@ -100,7 +100,7 @@ TEST_F(Answers, HaveNoRowOfNothingWhereGroupsAreCounted) {
 
 // Names are those of the process as its member numbers it, whatever the member's own number is.
 TEST(Columns, AddUpWhereTheyCountOrSumUp) {
-  const plan::Plan plan = plan_of(
+  const plan::Plan plan = plan_of_text(
       "from e in entry(\"a!f\") groupby e.tid select e.tid, count(), sum(e.arg0), max(e.arg0), "
       "avg(e.arg0), sum(e.arg0) / 8, sum(e.arg0) - 2 * count(), sum(e.arg0) / count(), "
       "-count(), count() + 1");
@@ -113,7 +113,7 @@ TEST(Columns, AddUpWhereTheyCountOrSumUp) {
 TEST(Columns, SayWhichStackIsTheKernels) {
   const auto of_kernel = [](const std::string& text) {
     std::vector<bool> result;
-    const plan::Plan plan = plan_of(text);
+    const plan::Plan plan = plan_of_text(text);
     for (const aggregate::Column& column : columns_of(plan.query))
       result.push_back(column.of_kernel);
     return result;
@@ -126,7 +126,7 @@ TEST(Columns, SayWhichStackIsTheKernels) {
 }
 
 TEST(Intakes, AskForNamesByTheProcessOfTheMember) {
-  const plan::Plan plan = plan_of("from e in entry(\"a!f\") select e.comm");
+  const plan::Plan plan = plan_of_text("from e in entry(\"a!f\") select e.comm");
   const plan::Lowered lowered = plan::lower(plan, {}).value();
   ASSERT_EQ(lowered.form, plan::StateForm::Events);
   FakeNames names;

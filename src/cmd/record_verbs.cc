@@ -27,12 +27,15 @@
 #include "recorder/policy.h"
 #include "recorder/short_name.h"
 #include "recorder/show.h"
+#include "recorder/side_by_side.h"
 #include "recorder/snap.h"
 #include "recorder/walk.h"
 #include "target/catalog.h"
 
 namespace clew::cmd {
 namespace {
+
+enum class ShownForm : uint8_t { Threads, Together, Json };
 
 // As the command ended, so do we.
 int end_as(int status) {
@@ -69,21 +72,46 @@ TextLine text_of_stop(const recorder::ShownThread& thread) {
           stop.text};
 }
 
-std::vector<TextLine> text_lines(const recorder::ShownThread& thread) {
-  std::vector<TextLine> text;
+int32_t least_depth(const recorder::ShownThread& thread) {
   int32_t least = INT32_MAX;
   for (const recorder::ShownLine& line : thread.lines)
     least = std::min(least, line.depth);
+  return least;
+}
+
+TextLine text_of_line(const recorder::ShownThread& thread, size_t number, int32_t least) {
+  const recorder::ShownLine& line = thread.lines[number];
+  const bool is_last = number + 1 == thread.lines.size() && thread.is_recorded;
+  const auto indent = static_cast<int>(std::min(line.depth - least, 30));
+  return {fmt::format("{} {:<28} {:{}}{}{}{}", is_last ? "=>" : "  ", place_text(line), "",
+                      indent * 2, recorder::short_name(line.function),
+                      line.is_inlined ? " (inlined)" : "", marks_text(line.marks)),
+          line.text};
+}
+
+// A moment that is known stands in front of it.
+bool is_stamped(const recorder::ShownThread& thread, size_t number) {
+  return number != 0 && thread.lines[number].began.after &&
+         thread.lines[number].began.after != thread.lines[number - 1].began.after;
+}
+
+// Times stand where they are known, and have a column if any are.
+std::vector<TextLine> text_lines(const recorder::ShownThread& thread) {
+  constexpr int kTimeColumn = 12;
+  std::vector<TextLine> text;
+  const int32_t least = least_depth(thread);
+  bool has_times = false;
   for (size_t i = 0; i < thread.lines.size(); ++i) {
-    const recorder::ShownLine& line = thread.lines[i];
-    const bool is_last = i + 1 == thread.lines.size() && thread.is_recorded;
-    const auto indent = static_cast<int>(std::min(line.depth - least, 30));
-    text.push_back({fmt::format("{} {:<28} {:{}}{}{}{}", is_last ? "=>" : "  ", place_text(line),
-                                "", indent * 2, recorder::short_name(line.function),
-                                line.is_inlined ? " (inlined)" : "", marks_text(line.marks)),
-                    line.text});
+    text.push_back(text_of_line(thread, i, least));
+    has_times = has_times || is_stamped(thread, i);
   }
   if (!thread.is_recorded) text.push_back(text_of_stop(thread));
+  if (!has_times) return text;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool has_time = i < thread.lines.size() && is_stamped(thread, i);
+    text[i].left = fmt::format("{:>{}} {}", has_time ? time_text(*thread.lines[i].began.after) : "",
+                               kTimeColumn, text[i].left);
+  }
   return text;
 }
 
@@ -103,9 +131,12 @@ void print_lines(const std::vector<TextLine>& lines) {
   }
 }
 
+std::string thread_text(const recorder::Snap& snap, const recorder::ShownThread& thread) {
+  return fmt::format("thread {}{}", thread.thread, role_of(snap, thread.is_reason));
+}
+
 void print_thread(const recorder::Snap& snap, const recorder::ShownThread& thread) {
-  fmt::print("\nthread {}{}: {} records\n", thread.thread, role_of(snap, thread.is_reason),
-             thread.records);
+  fmt::print("\n{}: {} records\n", thread_text(snap, thread), thread.records);
   print_lines(text_lines(thread));
   if (thread.violations != 0 || thread.gaps != 0) {
     fmt::print("   {} records fit no path, {} gaps\n", thread.violations, thread.gaps);
@@ -150,6 +181,39 @@ void print_command(const recorder::Snap& snap) {
              snap.condition.empty() ? text_of(snap.reason, snap.pid) : text_of_condition(snap));
 }
 
+// "from -1.204 ms to -1.190 ms, thread 12, concurrent with 13 and 14"
+std::string text_of_stretch(const recorder::Snap& snap, const recorder::Shown& shown,
+                            const recorder::Stretch& stretch) {
+  std::string text =
+      stretch.span.after ? "from " + time_text(*stretch.span.after) : std::string("from the start");
+  text += stretch.span.before ? " to " + time_text(*stretch.span.before) : " to the end";
+  text += ", " + thread_text(snap, shown.threads[stretch.thread]);
+  for (size_t i = 0; i < stretch.concurrent.size(); ++i) {
+    const bool is_last = i + 1 == stretch.concurrent.size();
+    const char* const link = i == 0 ? ", concurrent with " : is_last ? " and " : ", ";
+    text += fmt::format("{}{}", link, shown.threads[stretch.concurrent[i]].thread);
+  }
+  return text;
+}
+
+void print_together(const recorder::Snap& snap, const recorder::Shown& shown) {
+  print_command(snap);
+  for (const recorder::Stretch& stretch : recorder::side_by_side(shown)) {
+    const recorder::ShownThread& thread = shown.threads[stretch.thread];
+    fmt::print("\n{}\n", text_of_stretch(snap, shown, stretch));
+    const int32_t least = least_depth(thread);
+    std::vector<TextLine> text;
+    for (size_t i = stretch.begin; i < stretch.end; ++i)
+      text.push_back(text_of_line(thread, i, least));
+    print_lines(text);
+  }
+  for (const recorder::ShownThread& thread : shown.threads) {
+    if (thread.is_recorded) continue;
+    fmt::print("\n{} stopped\n", thread_text(snap, thread));
+    print_lines({text_of_stop(thread)});
+  }
+}
+
 void print_shown(const recorder::Snap& snap, const recorder::Shown& shown) {
   print_command(snap);
   for (const recorder::ShownThread& thread : shown.threads)
@@ -166,11 +230,17 @@ nlohmann::ordered_json names_of(uint8_t marks) {
   return names;
 }
 
+nlohmann::ordered_json number_or_null(std::optional<int64_t> number) {
+  return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
+}
+
 nlohmann::ordered_json json_of(const recorder::ShownLine& line) {
   nlohmann::ordered_json one = {{"module", line.module},      {"function", line.function},
                                 {"file", line.file},          {"line", line.line},
                                 {"address", line.address},    {"depth", line.depth},
                                 {"inlined", line.is_inlined}, {"marks", names_of(line.marks)}};
+  one["after_ns"] = number_or_null(line.began.after);
+  one["before_ns"] = number_or_null(line.began.before);
   one["text"] = nullptr;
   if (line.text) one["text"] = *line.text;
   return one;
@@ -221,6 +291,8 @@ void print_json(const recorder::Snap& snap, const recorder::Shown& shown) {
   all["address"] = nullptr;
   if (has_address(snap.reason)) all["address"] = snap.reason.address;
   all["time_ns"] = snap.reason.time_ns;
+  all["taken_ns"] = nullptr;
+  if (snap.taken.ticks != 0) all["taken_ns"] = snap.taken.time_ns;
   all["problems"] = shown.problems;
   all["threads"] = nlohmann::ordered_json::array();
   for (const recorder::ShownThread& thread : shown.threads)
@@ -236,7 +308,7 @@ std::vector<std::string> source_folders_of(const recorder::Snap& snap,
 }
 
 Expected<void> show_snap(const std::string& path, const recorder::ShowOptions& wanted,
-                         bool wants_json) {
+                         ShownForm form) {
   const recorder::Snap snap = CLEW_TRY(recorder::read_snap(path));
   Console console(false);
   recorder::ShowOptions options = wanted;
@@ -245,7 +317,17 @@ Expected<void> show_snap(const std::string& path, const recorder::ShowOptions& w
   const recorder::Shown shown = CLEW_TRY(recorder::show(snap, options));
   for (const std::string& problem : shown.problems)
     console.warning(problem);
-  wants_json ? print_json(snap, shown) : print_shown(snap, shown);
+  switch (form) {
+    case ShownForm::Threads:
+      print_shown(snap, shown);
+      break;
+    case ShownForm::Together:
+      print_together(snap, shown);
+      break;
+    case ShownForm::Json:
+      print_json(snap, shown);
+      break;
+  }
   return {};
 }
 
@@ -379,6 +461,7 @@ int show_verb(int argument_count, const char* const* arguments) {
   std::string path;
   recorder::ShowOptions options;
   bool wants_json = false;
+  bool is_together = false;
   bool wants_steps = false;
   CLI::App app("Shows what a recorded process ran before its end, or before it was asked.",
                "clew show");
@@ -390,22 +473,29 @@ int show_verb(int argument_count, const char* const* arguments) {
                  "a folder with the sources; may be given several times")
       ->allow_extra_args(false);
   auto* const json = app.add_flag("--json", wants_json, "as JSON");
+  auto* const together = app.add_flag("--together", is_together,
+                                      "all threads' lines in one order, as far as it is known")
+                             ->excludes(json);
   auto* const steps = app.add_flag("-i,--interactive", wants_steps,
                                    "step through it, both ways, with gdb's commands")
                           ->excludes(last)
-                          ->excludes(json);
+                          ->excludes(json)
+                          ->excludes(together);
   std::string bundle;
   app.add_option("--bundle", bundle, "a folder to make that shows the same on other machines")
       ->excludes(last)
       ->excludes(json)
+      ->excludes(together)
       ->excludes(steps);
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
   if (!bundle.empty()) {
     const auto bundled = bundle_snap(path, bundle, options);
     return bundled ? kExitAnswered : report(bundled.error());
   }
-  const auto shown =
-      wants_steps ? step_through(path, options) : show_snap(path, options, wants_json);
+  const ShownForm form = wants_json    ? ShownForm::Json
+                         : is_together ? ShownForm::Together
+                                       : ShownForm::Threads;
+  const auto shown = wants_steps ? step_through(path, options) : show_snap(path, options, form);
   return shown ? kExitAnswered : report(shown.error());
 }
 

@@ -12,6 +12,8 @@ namespace clew::cmd {
 
 // "sum.c:10"; without a line "sum+0x1160".
 std::string place_text(const recorder::ShownLine& line);
+// "-1.204 ms": relative to the moment of the snap.
+std::string time_text(int64_t ns);
 // " [gap]" and so on, or nothing. See recorder/walk.h.
 std::string marks_text(uint8_t marks);
 

@@ -226,7 +226,6 @@ class Analyser {
   // A goroutine's first function returns to the second byte of runtime.goexit, which nobody calls:
   // it is a nop of one byte and a call.
   [[nodiscard]] bool is_bottom_of_stack(uint64_t function) const {
-    constexpr uint8_t kNop = 0x90;
     constexpr uint8_t kCall = 0xe8;
     const std::span<const uint8_t> text = code_.text_from(function);
     return text.size() >= 2 && text[0] == kNop && text[1] == kCall;

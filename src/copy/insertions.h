@@ -10,7 +10,7 @@
 
 namespace clew::copy {
 
-inline constexpr size_t kInsertionBytesMax = 120;
+inline constexpr size_t kInsertionBytesMax = 250;  // An item's size is a byte.
 
 // What of the things in front of its target a way passes by.
 enum class Past : uint8_t { Nothing, Entry, Everything };

@@ -181,23 +181,23 @@ Expected<void> Run::check_any_site(const collect::Losses& now) const {
                           way_out(first, compiled_.plan.query, request_.uprobes)));
 }
 
-std::string counted(size_t count, const char* one, const char* many) {
+std::string with_count(size_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 std::string Run::traced_text(const collect::Losses& now) const {
   const size_t in_kernel = compiled_.kernel ? compiled_.kernel->armed() : 0;
-  const std::string of_kernel = counted(in_kernel, "probe", "probes") + " of the kernel";
+  const std::string of_kernel = with_count(in_kernel, "probe", "probes") + " of the kernel";
   if (!processes_ && !compiled_.uprobes) {
     const size_t processes = compiled_.kernel->scope().pids.size();
     return fmt::format(
         "{}, of {}", of_kernel,
-        processes == 0 ? "all processes" : counted(processes, "process", "processes"));
+        processes == 0 ? "all processes" : with_count(processes, "process", "processes"));
   }
   const size_t processes =
       processes_ ? processes_->tracees().size() : compiled_.uprobes->scope().pids.size();
-  return fmt::format("{} in {}{}", counted(now.sites - in_kernel, "site", "sites"),
-                     counted(processes, "process", "processes"),
+  return fmt::format("{} in {}{}", with_count(now.sites - in_kernel, "site", "sites"),
+                     with_count(processes, "process", "processes"),
                      in_kernel == 0 ? "" : " and " + of_kernel);
 }
 

@@ -12,6 +12,7 @@
 #include "abi/machine/accessor.h"
 #include "abi/machine/window.h"
 #include "isa/opcode.h"
+#include "kernel/opcodes.h"
 #include "kernel/to_bpf_reach.h"
 
 namespace clew::kernel {
@@ -29,7 +30,6 @@ constexpr uint8_t kDepthKindRegister = 2;
 constexpr std::array<std::string_view, abi::kMachineAccessorCount> kAccessors = {
 #define CLEW_MACHINE_ACCESSOR(name, in_kernel, in_process, arguments) #in_kernel,
 #include "abi/machine/accessors.def"
-#include "kernel/opcodes.h"
 };
 
 std::string_view division(abi::Accessor accessor) {

@@ -48,7 +48,9 @@ uint64_t value_of(abi::Register home, const user_regs_struct& registers) {
 
 }  // namespace
 
-// What is inserted begins with the move of the cursor that is made there, if one is.
+// What is inserted begins with the move of the cursor that is made there, if one is. Time records
+// are written where memory has the cursor: the last ones in front of a call out, and the first ones
+// behind it.
 class CursorMapper {
  public:
   CursorMapper(const RecordedParts& parts, const Probes& probes, const copy::ModuleCopy& copy)
@@ -103,7 +105,9 @@ class CursorMapper {
   // The blocks are in the order of their instructions.
   void add_instruction(CursorMap& map, const CopiedPc& pc) {
     enter(pc.original);
-    add(map, pc.offset, block_ == nullptr ? kMemory : block_->home);
+    // A register has what was the cursor in front of the Time record.
+    const bool is_memory = block_ == nullptr || probes_.times_in_front.contains(pc.original);
+    add(map, pc.offset, is_memory ? kMemory : block_->home);
     is_behind_last_ = block_ != nullptr && pc.original == block_->last;
     is_entered_ = false;
   }
@@ -112,7 +116,7 @@ class CursorMapper {
     if (pc.offset >= stubs_begin()) return add_stub(map, pc);
     if (is_behind_last_ && probes_.insertions.passed.contains(block_->last)) {
       is_behind_last_ = false;
-      return add_move(map, pc.offset, block_->passed, block_->home);
+      return add_behind(map, pc);
     }
     if (!is_entered_ && probes_.insertions.entry.contains(pc.original)) {
       is_entered_ = true;
@@ -121,6 +125,19 @@ class CursorMapper {
     const bool begins = enter(pc.original);
     if (block_ == nullptr) return add(map, pc.offset, kMemory);
     add_move(map, pc.offset, begins ? block_->start : std::nullopt, block_->home);
+    const auto time = probes_.times_in_front.find(pc.original);
+    if (time == probes_.times_in_front.end()) return;
+    const size_t size = probes_.insertions.before.at(pc.original).size();
+    add(map, pc.offset + static_cast<uint32_t>(size) - time->second, kMemory);
+  }
+
+  // A call or jump that runs on.
+  void add_behind(CursorMap& map, const CopiedPc& pc) {
+    const auto time = probes_.times_behind.find(block_->last);
+    if (time == probes_.times_behind.end())
+      return add_move(map, pc.offset, block_->passed, block_->home);
+    add(map, pc.offset, kMemory);
+    if (block_->passed) add_move(map, pc.offset + time->second, block_->passed, kMemory);
   }
 
   // True where a block begins.

@@ -11,6 +11,7 @@
 #include "code/full_decode.h"
 #include "code/lost_jumps.h"
 #include "code/windows.h"
+#include "recorder/time_probe.h"
 
 namespace clew::recorder {
 
@@ -104,6 +105,10 @@ class EntryWriter {
     put_gs({0x65, 0x48, 0x89, 0x04, 0x25}, places_.cursor);  // mov gs:[cursor], rax
     put({0x4c, 0x89, 0x10});                                 // mov [rax], r10
     put({0x58});                                             // pop rax
+    if (!places_.has_time) return;
+    constexpr auto kAllButR10 =
+        abi::RegisterSet(0xffff & ~(1U << static_cast<unsigned>(abi::Register::R10)));
+    put(time_probe({.registers = kAllButR10, .flags = 0}, places_.cursor));
   }
 
   Expected<void> put_window(const PlannedEntry& entry) {
@@ -284,7 +289,7 @@ std::optional<uint64_t> entered(std::span<const uint8_t> bytes, uint64_t address
 }
 
 uint64_t entry_bytes_max(const EntryPlan& plan) {
-  constexpr uint64_t kClaimBytesMax = 256;
+  constexpr uint64_t kClaimBytesMax = 384;
   constexpr uint64_t kEntryBytesMax = 320;
   return kClaimBytesMax + kEntryBytesMax * plan.entries.size();
 }

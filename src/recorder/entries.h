@@ -13,7 +13,8 @@
 // (code/kept_instruction.h). Bytes that serve both ways (code/both_ways.h) have an entry for each.
 //
 //   claim:      the runtime's; then, for a slot without a cursor: the last word of its lobe, as
-//               the first record goes to the one behind; and a Start record
+//               the first record goes to the one behind; a Start
+//               record, and a Time record
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ struct HeadPlaces {
   uint32_t cookie = 0;  // An absolute address.
   uint32_t cursor = 0;
   uint64_t claim = 0;
-  uint64_t lobes = 0;  // 0: nothing is recorded, and no thread needs a slot.
+  bool has_time = false;  // Threads that begin may read it.
+  uint64_t lobes = 0;     // 0: nothing is recorded, and no thread needs a slot.
   bool keeps_self_pointer = false;
   bool has_base_instructions = false;
 };

@@ -6,24 +6,11 @@
 #include <utility>
 
 #include "abi/recorder.h"
-#include "recorder/records.h"
+#include "recorder/signal_records.h"
 
 namespace clew::recorder {
 
 namespace {
-
-// The ring's words, oldest first, to the newest. Where that is not known it stands in front of a
-// zero.
-std::vector<uint32_t> unroll(const std::vector<uint32_t>& ring, std::optional<size_t> newest) {
-  const auto zero = std::find(ring.begin(), ring.end(), 0U);
-  if (!newest && zero == ring.end()) newest = ring.size() - 1;
-  const auto from =
-      newest ? ring.begin() + static_cast<ptrdiff_t>(*newest) + 1 : zero;  // The oldest one.
-  std::vector<uint32_t> words(from, ring.end());
-  words.insert(words.end(), ring.begin(), from);
-  std::erase(words, 0U);
-  return words;
-}
 
 // Of a position in the lobe; nothing when it is in none.
 std::optional<size_t> index_of(const SnapLobe& lobe, uint64_t cursor) {
@@ -56,24 +43,14 @@ size_t with_handler(const std::vector<uint32_t>& ring, size_t newest) {
   return last;
 }
 
-// What stands in front of the thread's start is of one that had its lobe before.
-std::vector<uint32_t> from_start(std::vector<uint32_t> words) {
-  const auto start = std::find_if(words.rbegin(), words.rend(), [](uint32_t word) {
-    return abi::is_extended(word) && abi::extended_type(word) == abi::ExtendedRecord::Start;
-  });
-  words.erase(words.begin(), start.base());
-  return words;
-}
-
-std::vector<uint32_t> words_of(const SnapModules& modules, const Snap& snap,
-                               const SnapThread& thread) {
+Records records_of(const SnapModules& modules, const Snap& snap, const SnapThread& thread) {
   const auto lobe = std::find_if(snap.lobes.begin(), snap.lobes.end(),
                                  [&](const SnapLobe& one) { return one.slot == thread.slot; });
   if (lobe == snap.lobes.end()) return {};
   const auto cursor = modules.cursor_in(thread.registers);
   auto newest = cursor ? newest_by_register(*lobe, *cursor) : index_of(*lobe, lobe->cursor);
   if (newest) newest = with_handler(lobe->words, *newest);
-  return from_start(unroll(lobe->words, newest));
+  return read_records(unroll(lobe->words, newest));
 }
 
 // Where the thread is, or the call that it has not come back from.
@@ -113,8 +90,8 @@ Stop stop_of(SnapModules& modules, Places& places, const SnapThread& thread) {
 
 History::History(SnapModules& modules, Places& places, const Snap& snap, const SnapThread& thread)
     : places_(places), stop_(stop_of(modules, places, thread)) {
-  const std::vector<uint32_t> words = words_of(modules, snap, thread);
-  ThreadRecords records{.words = words,
+  const Records read = records_of(modules, snap, thread);
+  ThreadRecords records{.words = read.words,
                         .place_of = [&modules](uint64_t pc) { return walked_place(modules, pc); }};
   const uint64_t walked_to = copied_pc(modules, thread);
   if (const auto place = walked_place(modules, walked_to)) {
@@ -122,6 +99,9 @@ History::History(SnapModules& modules, Places& places, const Snap& snap, const S
     records.stopped_at = place->address;
   }
   walk_ = walk(modules.walked(), records);
+  stamps_ = read.stamps;
+  for (Stamp& stamp : stamps_)
+    stamp.record = walk_.step_behind(stamp.record);
   // Else the last records were lost, as those of what a signal's handler interrupts.
   if (walk_.end == PathEnd::Stopped && !walk_.steps.empty()) end_ = records.stopped_at;
   stop_.is_recorded = end_.has_value() && walked_to == thread.registers.rip;
@@ -134,6 +114,16 @@ std::optional<Moment> History::at(size_t back) {
   while (back >= moments_.size() && steps_left_ != 0)
     make_one();
   return back < moments_.size() ? std::optional(moments_[back]) : std::nullopt;
+}
+
+Span History::began(size_t step) const {
+  const auto behind =
+      std::upper_bound(stamps_.begin(), stamps_.end(), step,
+                       [](size_t wanted, const Stamp& stamp) { return wanted < stamp.record; });
+  Span span;
+  if (behind != stamps_.begin()) span.after = (behind - 1)->ticks;
+  if (behind != stamps_.end()) span.before = behind->ticks;
+  return span;
 }
 
 // Of the last step only what stands up to the instruction at which the thread stopped, or called.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "recorder/places.h"
+#include "recorder/records.h"
 #include "recorder/snap.h"
 #include "recorder/snap_modules.h"
 #include "recorder/walk.h"
@@ -23,6 +24,14 @@ struct Moment {
   uint8_t marks = 0;      // Of what may be missing in front of it: see walk.h.
   bool is_entry = false;  // The first one of an activation.
   size_t step = 0;        // In which it begins, of Walk::steps.
+};
+
+// When something began, by the time stamp counter: neither before nor behind. Nothing: not known.
+struct Span {
+  std::optional<uint64_t> after{};
+  std::optional<uint64_t> before{};
+
+  bool operator==(const Span&) const = default;
 };
 
 class Moments {
@@ -58,6 +67,8 @@ class History final : public Moments {
   [[nodiscard]] const Stop& stop() const { return stop_; }
   // For its counts.
   [[nodiscard]] const Walk& walked() const { return walk_; }
+  // When a step of Walk::steps began, and what begins in it.
+  [[nodiscard]] Span began(size_t step) const;
 
  private:
   void make_one();
@@ -69,6 +80,7 @@ class History final : public Moments {
   Stop stop_;
   std::optional<uint64_t> end_;  // Of the last step, where that is sure: an instruction.
   std::vector<Moment> moments_;  // The last one first.
+  std::vector<Stamp> stamps_;    // `record` is the number of a step.
   size_t steps_left_ = 0;        // Of walk_.steps.
   size_t pieces_left_ = 0;       // Of the last of these.
 };

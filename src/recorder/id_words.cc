@@ -10,7 +10,8 @@ namespace clew::recorder {
 
 namespace {
 
-// The only operands of four bytes in probes; bits are smaller than any record.
+// Of all operands of four bytes in probes: bits are smaller than any record, and words of Time
+// records are extended.
 bool is_id(const code::Decoded& decoded, std::span<const uint8_t> bytes, const IdRange& ids) {
   const bool goes_on = decoded.flow == code::Flow::Next || decoded.flow == code::Flow::Nop;
   if (!goes_on || decoded.immediate_size != sizeof(uint32_t)) return false;

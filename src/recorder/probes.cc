@@ -11,6 +11,7 @@
 #include "abi/recorder.h"
 #include "base/assert.h"
 #include "code/liveness.h"
+#include "recorder/time_probe.h"
 
 namespace clew::recorder {
 
@@ -158,6 +159,7 @@ class ProbeMaker {
         proof_(parts.proof),
         tiling_(parts.tiling),
         copied_(parts.copied),
+        stamped_(parts.stamped),
         first_id_(first_id),
         cursor_(cursor) {}
 
@@ -170,9 +172,11 @@ class ProbeMaker {
       own_ = &result_.homes[i];
       moves_ = &result_.moves[i];
       add_entry(function);
+      add_times_behind(function);
       add_first(function);
       add_probes(function, first_id_ + tiling_.first_dag[i]);
       add_last(function);
+      add_times_in_front(function);
     }
     return std::move(result_);
   }
@@ -223,6 +227,43 @@ class ProbeMaker {
         append(result_.insertions.before, blocks[block].last, bytes_of(move));
       add_shortcut(function.leaving(block).last);
     }
+  }
+
+  // Behind and in front of calls out memory has the cursor.
+  void add_times_behind(const RecordedFunction& function) {
+    for (uint32_t block = 0; block < function.size(); ++block) {
+      const Node& node = function.flow.nodes()[block];
+      if (node.call == CallKind::None || node.behind == kNone) continue;
+      const Leaving end = function.leaving(block);
+      if (!is_stamped(end, is_behind)) continue;
+      add_time(result_.insertions.passed, result_.times_behind, end.last.address,
+               function.live.at_start(node.behind));
+    }
+  }
+
+  void add_times_in_front(const RecordedFunction& function) {
+    for (uint32_t block = 0; block < function.size(); ++block) {
+      const Leaving end = function.leaving(block);
+      const bool leaves = end.calls || end.last.flow == code::Flow::Jump || end.switches();
+      if (!leaves || !is_stamped(end, is_in_front)) continue;
+      add_time(result_.insertions.before, result_.times_in_front, end.last.address,
+               function.live.before(end.last.address));
+    }
+  }
+
+  [[nodiscard]] bool is_stamped(const Leaving& end, bool (*wanted)(Stamped)) const {
+    if (end.callee != kNone) return false;
+    const StampedImport* const import = stamped_by(stamped_, facts_.code, end.last);
+    return import != nullptr && wanted(import->where);
+  }
+
+  void add_time(std::unordered_map<uint64_t, std::vector<uint8_t>>& to,
+                std::unordered_map<uint64_t, uint32_t>& sizes, uint64_t call,
+                const code::Live& live) const {
+    const std::vector<uint8_t> bytes = time_probe(live, cursor_);
+    if (bytes.empty()) return;
+    sizes.emplace(call, static_cast<uint32_t>(bytes.size()));
+    append(to, call, bytes);
   }
 
   // Past the PLT's stub.
@@ -298,6 +339,7 @@ class ProbeMaker {
   const copy::ModuleProof& proof_;
   const ModuleTiling& tiling_;
   const Copied& copied_;
+  std::span<const StampedImport> stamped_;
   uint32_t first_id_;
   uint32_t cursor_;
   std::vector<Flow> flows_;  // By function, and so are the next two.

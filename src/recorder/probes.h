@@ -16,6 +16,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "code/call_effects.h"
@@ -25,6 +27,7 @@
 #include "copy/prove_module.h"
 #include "recorder/homes.h"
 #include "recorder/moves.h"
+#include "recorder/stamps.h"
 #include "recorder/tile.h"
 
 namespace clew::recorder {
@@ -42,6 +45,10 @@ struct Probes {
   code::ModuleEffects effects;       // By which registers were found to be dead.
   std::vector<FunctionHomes> homes;  // As ModuleProof::proved, and so is the next one.
   std::vector<FunctionMoves> moves;
+  // Calls with Time records (stamps.h), and how many bytes write one: the last ones in front of the
+  // call, and the first ones behind it.
+  std::unordered_map<uint64_t, uint32_t> times_in_front;
+  std::unordered_map<uint64_t, uint32_t> times_behind;
 };
 
 struct RecordedParts {
@@ -49,6 +56,7 @@ struct RecordedParts {
   const copy::ModuleProof& proof;
   const Copied& copied;
   const ModuleTiling& tiling;
+  std::span<const StampedImport> stamped = {};
 };
 
 // `first_id`: of the module's first DAG. `cursor`: gs displacement. The facts' flag values are

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recorder/recorded_module.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +20,17 @@ uint64_t place_behind(const target::ModuleImage& image) {
   return (end + kPage) / kPage * kPage;
 }
 
+// A call that writes a Time record is not silent.
+std::vector<KnownImport> silent_or_own(const Recipe& recipe) {
+  std::vector<KnownImport> known = recipe.imports;
+  std::erase_if(known, [&recipe](const KnownImport& one) {
+    return one.own == 0 &&
+           std::any_of(recipe.stamped.begin(), recipe.stamped.end(),
+                       [&one](const StampedImport& stamped) { return stamped.slot == one.slot; });
+  });
+  return known;
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<RecordedModule>> RecordedModule::make(const target::ModuleImage& image,
@@ -28,13 +40,14 @@ Expected<std::unique_ptr<RecordedModule>> RecordedModule::make(const target::Mod
   module->facts_ = CLEW_TRY(copy::Facts::of(image));
   copy::Facts& facts = *module->facts_;
   module->proof_ = copy::prove_module(facts);
-  module->copied_.emplace(facts, module->proof_, Imports(recipe.imports));
+  module->copied_.emplace(facts, module->proof_, Imports(silent_or_own(recipe)));
   module->tiling_ = tile_module(facts, module->proof_, *module->copied_, recipe.loops);
   if (uint64_t{recipe.first_id} + module->tiling_.dag_count > abi::kDagIdMax) {
     return fail(ErrorCode::Limit,
                 fmt::format("{}: no ids are left for its functions", std::string(image.name())));
   }
-  const RecordedParts parts = {facts, module->proof_, *module->copied_, module->tiling_};
+  const RecordedParts parts = {facts, module->proof_, *module->copied_, module->tiling_,
+                               recipe.stamped};
   module->probes_ = make_probes(parts, recipe.first_id, recipe.cursor);
   const copy::Insertions& insertions = module->probes_.insertions;
   copy::ModuleCopy copy =

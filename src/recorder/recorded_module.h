@@ -26,7 +26,8 @@ struct Recipe {
   uint32_t first_id = 1;  // Of the module's DAGs.
   uint32_t cursor = 0;    // gs displacement.
   Loops loops = Loops::Once;
-  std::vector<KnownImport> imports = {};  // Those that lead where their names say. By slot.
+  std::vector<KnownImport> imports = {};    // Those that lead where their names say. By slot.
+  std::vector<StampedImport> stamped = {};  // None where the time cannot be read. By slot.
 };
 
 using Digest = target::Digest;

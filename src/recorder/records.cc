@@ -2,68 +2,130 @@
 #include "recorder/records.h"
 
 #include <algorithm>
+#include <cstddef>
+
+#include "recorder/signal_records.h"
 
 namespace clew::recorder {
 
 namespace {
 
-constexpr uint64_t kWordMask = abi::kExtendedBit - 1;
+constexpr uint32_t kTimeHighMax =
+    (uint32_t{1} << (64 - abi::kTimeLowBits - abi::kTimeMiddleBits)) - 1;
 
-bool is_edge(uint32_t word) {
-  return abi::is_extended(word) && abi::extended_type(word) == abi::ExtendedRecord::Signal &&
-         abi::extended_words(word) == abi::kSignalWords;
+// Of the words of a Time record; nothing when two moments have written them.
+std::optional<uint64_t> ticks_of(std::span<const uint32_t> words) {
+  const uint32_t header = words.front();
+  const bool is_whole = header == words.back() &&
+                        abi::extended_type(header) == abi::ExtendedRecord::Time &&
+                        abi::extended_words(header) == abi::kTimeWords &&
+                        abi::is_extended(words[1]) && abi::is_extended(words[2]);
+  const uint32_t high = words[2] & ~abi::kExtendedBit;
+  if (!is_whole || high > kTimeHighMax) return std::nullopt;
+  const uint64_t middle = words[1] & ~abi::kExtendedBit;
+  return uint64_t{high} << (abi::kTimeLowBits + abi::kTimeMiddleBits) |
+         middle << abi::kTimeLowBits | abi::extended_value(header);
 }
 
-// Empty when no whole one begins there.
-std::span<const uint32_t> signal_at(std::span<const uint32_t> words) {
-  if (words.size() < abi::kSignalWords) return {};
-  words = words.first(abi::kSignalWords);
-  const bool is_whole = is_edge(words.front()) && words.back() == words.front() &&
-                        std::all_of(words.begin(), words.end(), abi::is_extended);
-  return is_whole ? words : std::span<const uint32_t>();
+bool is_start(uint32_t word) {
+  return abi::is_extended(word) && abi::extended_type(word) == abi::ExtendedRecord::Start &&
+         abi::extended_words(word) == 2;
 }
 
-uint64_t place_of(std::span<const uint32_t> signal) {
-  return (signal[1] & kWordMask) | (signal[2] & kWordMask) << abi::kExtendedWordBits;
-}
+// From the newest word back.
+class RecordsReader {
+ public:
+  explicit RecordsReader(std::span<const uint32_t> words) : left_(words) {}
 
-// So many words, the last of which ends a signal's record.
-size_t rest_at_front(std::span<const uint32_t> words) {
-  for (size_t i = 0; i + 1 < abi::kSignalWords && i < words.size(); ++i) {
-    if (!abi::is_extended(words[i])) return 0;
-    if (is_edge(words[i]) && signal_at(words.subspan(i)).empty()) return i + 1;
+  Records run() {
+    while (!left_.empty()) {
+      if (!abi::is_extended(left_.back())) {
+        take(left_.back());
+      } else if (is_start(left_.back())) {
+        break;
+      } else if (!take_time() && !take_signal()) {
+        take_torn();
+      }
+    }
+    std::reverse(result_.words.begin(), result_.words.end());
+    std::reverse(result_.stamps.begin(), result_.stamps.end());
+    for (Stamp& stamp : result_.stamps)
+      stamp.record = result_.words.size() - stamp.record;
+    return std::move(result_);
   }
-  return 0;
+
+ private:
+  void take(uint32_t word) {
+    result_.words.push_back(word);
+    left_ = left_.first(left_.size() - 1);
+  }
+
+  bool take_time() {
+    if (left_.size() < abi::kTimeWords) return false;
+    const auto ticks = ticks_of(left_.last(abi::kTimeWords));
+    if (!ticks) return false;
+    if (result_.stamps.empty() || *ticks <= result_.stamps.back().ticks)
+      result_.stamps.push_back({result_.words.size(), *ticks});
+    left_ = left_.first(left_.size() - abi::kTimeWords);
+    return true;
+  }
+
+  // Stays as it is.
+  bool take_signal() {
+    if (left_.size() < abi::kSignalWords || !is_signal_record(left_.last(abi::kSignalWords)))
+      return false;
+    for (uint32_t i = 0; i < abi::kSignalWords; ++i)
+      take(left_.back());
+    return true;
+  }
+
+  // Newer records have been written over the oldest one, which may have been an extended one.
+  void take_torn() {
+    const auto end = std::find_if(left_.rbegin(), left_.rend(), [](uint32_t word) {
+      return !abi::is_extended(word) || is_start(word);
+    });
+    const bool is_oldest = end == left_.rend() && left_.size() < abi::kTimeWords;
+    const bool goes_on = !result_.words.empty() && result_.words.back() == kTorn;
+    if (is_oldest) {
+      left_ = {};
+      return;
+    }
+    if (!goes_on) result_.words.push_back(kTorn);
+    left_ = left_.first(left_.size() - 1);
+  }
+
+  std::span<const uint32_t> left_;
+  Records result_;
+};
+
+// Words of a Time record that is being written stand behind the newest one, between two zeros: the
+// one that was there, and its own. When all are there the first zero is gone.
+void drop_unfinished(std::vector<uint32_t>& words) {
+  constexpr ptrdiff_t kWritten = abi::kTimeWords + 1;
+  if (words.size() < kWritten) return;
+  const auto own = words.begin() + kWritten - 1;
+  const bool is_unfinished = *own == 0 && std::any_of(words.begin(), own, [](uint32_t word) {
+    return abi::is_extended(word);
+  });
+  if (is_unfinished) words.erase(words.begin(), own);
 }
 
 }  // namespace
 
-std::vector<Record> parse_records(std::span<const uint32_t> words) {
-  std::vector<Record> records;
-  records.reserve(words.size());
-  size_t at = rest_at_front(words);
-  while (at < words.size()) {
-    const uint32_t word = words[at];
-    if (const auto signal = signal_at(words.subspan(at)); !signal.empty()) {
-      records.push_back({RecordKind::Signal, word, place_of(signal)});
-      at += signal.size();
-      continue;
-    }
-    records.push_back({abi::is_dag_record(word) ? RecordKind::Dag : RecordKind::Gap, word});
-    ++at;
-  }
-  return records;
+std::vector<uint32_t> unroll(std::span<const uint32_t> ring, std::optional<size_t> newest) {
+  const auto zero = std::find(ring.begin(), ring.end(), 0U);
+  if (!newest && zero == ring.end()) newest = ring.size() - 1;
+  const auto from =
+      newest ? ring.begin() + static_cast<ptrdiff_t>(*newest) + 1 : zero;  // The oldest one.
+  std::vector<uint32_t> words(from, ring.end());
+  words.insert(words.end(), ring.begin(), from);
+  drop_unfinished(words);
+  std::erase(words, 0U);
+  return words;
 }
 
-bool is_signal_record(std::span<const uint32_t> words) {
-  return !signal_at(words).empty();
-}
-
-std::array<uint32_t, abi::kSignalWords> signal_record(uint16_t value, uint64_t place) {
-  const uint32_t edge = abi::extended_word(abi::ExtendedRecord::Signal, abi::kSignalWords, value);
-  return {edge, abi::kExtendedBit | static_cast<uint32_t>(place & kWordMask),
-          abi::kExtendedBit | static_cast<uint32_t>(place >> abi::kExtendedWordBits & kWordMask),
-          edge};
+Records read_records(std::span<const uint32_t> words) {
+  return RecordsReader(words).run();
 }
 
 }  // namespace clew::recorder

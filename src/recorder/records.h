@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lobe's words as records. Words are hostile: what is no whole record is a gap, word by word. At
-// the front the rest of a record that was written over is left out.
+// A lobe's words as records: those of DAGs, and the moments that Time records say. All words are
+// hostile, and a record may be torn: the thread was killed while it wrote, or a handler wrote
+// there.
+//
+// Words are read from the newest one back, as that end is known: an extended record's last word
+// says where its first one is. What stands in front of the thread's Start is of one that had its
+// lobe before.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,26 +18,31 @@
 
 namespace clew::recorder {
 
-enum class RecordKind : uint8_t { Dag, Signal, Gap };
+// The time stamp counter at a moment: behind the records in front of `record`, and what they led
+// to; in front of that one.
+struct Stamp {
+  size_t record = 0;
+  uint64_t ticks = 0;
 
-struct Record {
-  RecordKind kind = RecordKind::Gap;
-  uint32_t word = 0;   // The first one.
-  uint64_t place = 0;  // Of a signal: an address in a copy, or 0.
-
-  // What the thread writes behind the handler may go into the handler's last record.
-  [[nodiscard]] bool is_in_memory() const {
-    return (abi::extended_value(word) & abi::kCursorInMemory) != 0;
-  }
+  bool operator==(const Stamp&) const = default;
 };
 
-// Oldest first.
-std::vector<Record> parse_records(std::span<const uint32_t> words);
+struct Records {
+  // Oldest first. What is none of a DAG and no Time record stays as it is; but a stretch of
+  // words of torn ones is one kTorn. Of the oldest record a part may be gone: it is left out.
+  std::vector<uint32_t> words;
+  // Oldest first; one that has more ticks than a later one is left out.
+  std::vector<Stamp> stamps;
+};
 
-// Whether a whole one begins there.
-bool is_signal_record(std::span<const uint32_t> words);
+// No record of a DAG, and a part of none that is whole.
+inline constexpr uint32_t kTorn = abi::kExtendedBit;
 
-// `value` and `place`: see abi/recorder.h.
-std::array<uint32_t, abi::kSignalWords> signal_record(uint16_t value, uint64_t place);
+// A ring's words, oldest first, to the newest; where that is not known it stands in front of a
+// zero. Without those that were never written, and without a Time record that was not finished.
+std::vector<uint32_t> unroll(std::span<const uint32_t> ring, std::optional<size_t> newest);
+
+// `words`: as unroll() gives them.
+Records read_records(std::span<const uint32_t> words);
 
 }  // namespace clew::recorder

@@ -26,12 +26,13 @@ ShownLine line_of(const History& history, const Moment& moment) {
   return line;
 }
 
-ShownThread show_thread(History& history, size_t last) {
+ShownThread show_thread(History& history, const SnapClock& clock, size_t last) {
   ShownThread shown;
   for (size_t back = 0; back < last; ++back) {
     const auto moment = history.at(back);
     if (!moment) break;
     shown.lines.push_back(line_of(history, *moment));
+    shown.lines.back().began = clock.ns_of(history.began(moment->step));
   }
   std::reverse(shown.lines.begin(), shown.lines.end());
   const Stop& stop = history.stop();
@@ -102,12 +103,13 @@ bool is_reason(const Snap& snap, const SnapThread& thread) {
 Expected<Shown> show(const Snap& snap, const ShowOptions& options) {
   SnapModules modules(snap, options.progress);
   Places places(modules);
+  const SnapClock clock(snap);
   Shown shown;
   shown.problems = modules.problems();
   for (const SnapThread& thread : snap.threads) {
     if (options.thread != 0 && thread.thread != options.thread) continue;
     History history(modules, places, snap, thread);
-    shown.threads.push_back(show_thread(history, options.last));
+    shown.threads.push_back(show_thread(history, clock, options.last));
     shown.threads.back().thread = thread.thread;
     shown.threads.back().is_reason = is_reason(snap, thread);
     const auto call = static_cast<int64_t>(thread.registers.orig_rax);

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "recorder/places.h"
 #include "recorder/snap.h"
+#include "recorder/snap_clock.h"
 
 namespace clew::recorder {
 
@@ -27,6 +28,7 @@ struct ShownLine {
   bool is_inlined = false;
   // In front of it something may be missing: see marks in walk.h.
   uint8_t marks = 0;
+  SpanNs began{};                                  // When it began to run, as far as that is known.
   std::optional<std::string> text = std::nullopt;  // Of the source, where that is there.
 };
 

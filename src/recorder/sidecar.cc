@@ -222,6 +222,9 @@ std::optional<SidecarKey> sidecar_key(const target::Digest& file, const Recipe& 
                                    static_cast<uint64_t>(recipe.loops)};
   for (const KnownImport& import : recipe.imports)
     numbers.insert(numbers.end(), {import.slot, import.own});
+  numbers.push_back(recipe.imports.size());
+  for (const StampedImport& import : recipe.stamped)
+    numbers.insert(numbers.end(), {import.slot, static_cast<uint64_t>(import.where)});
   target::Sha256 sum;
   sum.add(file);
   sum.add({reinterpret_cast<const uint8_t*>(numbers.data()), numbers.size() * sizeof(uint64_t)});

@@ -248,11 +248,13 @@ TEST(Sidecar, OfOtherBytesOrAnotherRecipeHasAnotherKey) {
   ASSERT_TRUE(key);
   EXPECT_EQ(sidecar_key(file, recipe), key);
   EXPECT_NE(sidecar_key(target::Digest{2}, recipe), key);
-  std::vector<Recipe> others(4, recipe);
+  std::vector<Recipe> others(6, recipe);
   others[0].cursor += 8;
   others[1].loops = Loops::Each;
   others[2].imports.pop_back();
   others[3].imports[1].own = 0;
+  others[4].stamped = {{24, Stamped::Behind}};
+  others[5].stamped = {{24, Stamped::Around}};
   for (const Recipe& other : others)
     EXPECT_NE(sidecar_key(file, other), key);
   Recipe renumbered = recipe;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "recorder/records.h"
+#include "recorder/signal_records.h"
 #include "recorder/walk.h"
 
 namespace clew::recorder {

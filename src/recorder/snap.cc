@@ -39,7 +39,8 @@ enum class SectionType : uint32_t {
   Threads = 4,
   Lobes = 5,
   Calls = 6,
-  Condition = 7
+  Condition = 7,
+  Times = 8,
 };
 
 class Bytes {
@@ -150,6 +151,24 @@ std::vector<uint8_t> calls_of(const Snap& snap) {
   return out.take();
 }
 
+std::vector<uint8_t> times_of(const Snap& snap) {
+  Bytes out;
+  for (const ClockPair& moment : {snap.began, snap.taken}) {
+    out.put(moment.ticks);
+    out.put(moment.time_ns);
+  }
+  for (const SnapModule& module : snap.modules) {
+    out.put(static_cast<uint32_t>(module.recipe.stamped.size()));
+    out.put(uint32_t{0});
+    for (const StampedImport& import : module.recipe.stamped) {
+      out.put(import.slot);
+      out.put(import.where);
+      out.put(uint32_t{0});
+    }
+  }
+  return out.take();
+}
+
 std::string read_text(ByteReader& in) {
   const auto size = in.read<uint32_t>();
   const std::span<const uint8_t> bytes = in.read_bytes(size);
@@ -234,6 +253,25 @@ void read_calls(ByteReader& in, Snap& snap) {
     thread.called_from = in.read<uint64_t>();
 }
 
+bool read_times(ByteReader& in, Snap& snap) {
+  for (ClockPair* const moment : {&snap.began, &snap.taken}) {
+    moment->ticks = in.read<uint64_t>();
+    moment->time_ns = in.read<uint64_t>();
+  }
+  for (SnapModule& module : snap.modules) {
+    const auto count = in.read<uint32_t>();
+    (void)in.read<uint32_t>();
+    for (uint32_t i = 0; i < count && !in.failed(); ++i) {
+      const auto slot = in.read<uint64_t>();
+      const auto where = in.read<uint32_t>();
+      (void)in.read<uint32_t>();
+      if (where == 0 || where > static_cast<uint32_t>(Stamped::Around)) return false;
+      module.recipe.stamped.push_back({slot, static_cast<Stamped>(where)});
+    }
+  }
+  return !in.failed();
+}
+
 // Those of a later version are passed by.
 bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) {
   ByteReader in(bytes);
@@ -259,6 +297,8 @@ bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) 
     case SectionType::Condition:
       snap.condition.assign(bytes.begin(), bytes.end());
       return bytes.size() <= kConditionBytesMax;
+    case SectionType::Times:
+      return read_times(in, snap);
   }
   return !in.failed();
 }
@@ -291,6 +331,7 @@ std::vector<uint8_t> snap_bytes(const Snap& snap) {
       {SectionType::Reason, reason_of(snap)},   {SectionType::Process, process_of(snap)},
       {SectionType::Modules, modules_of(snap)}, {SectionType::Threads, threads_of(snap)},
       {SectionType::Lobes, lobes_of(snap)},     {SectionType::Calls, calls_of(snap)},
+      {SectionType::Times, times_of(snap)},
   };
   if (!snap.condition.empty()) {
     sections.emplace_back(SectionType::Condition,

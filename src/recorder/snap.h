@@ -16,6 +16,10 @@
 //               memory), address 8 of the lobe, 64 KiB of words
 //     Calls     for each thread of Threads, in their order: called from 8
 //     Condition the text of the query (policy.h); only where there is one
+//     Times     two moments, where the recording began and that of the snap: ticks 8 (of the time
+//               stamp counter), time 8 (ns since 1970); then for each module of Modules, in their
+//               order, count 4, 0 4 of calls with Time records, and for each slot 8, where 4
+//               (Stamped), 0 4. Snaps of older versions have none
 #pragma once
 
 #include <cstdint>
@@ -77,6 +81,12 @@ struct SnapLobe {
   std::vector<uint32_t> words;  // abi::kLobeWords.
 };
 
+// A moment by two clocks; both 0 where the first one cannot be read.
+struct ClockPair {
+  uint64_t ticks = 0;  // Of the time stamp counter.
+  uint64_t time_ns = 0;
+};
+
 struct Snap {
   SnapReason reason;
   std::string condition;  // The query that it was taken for; empty: none.
@@ -85,6 +95,8 @@ struct Snap {
   std::vector<SnapModule> modules;
   std::vector<SnapThread> threads;
   std::vector<SnapLobe> lobes;
+  ClockPair began;
+  ClockPair taken;
   // No part of its bytes: of one that was read from a bundle, the folder of its files (bundle.h).
   std::string files;
 };

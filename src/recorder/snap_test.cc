@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "recorder/save_snap.h"
+#include "recorder/snap_clock.h"
 
 namespace clew::recorder {
 namespace {
@@ -25,8 +26,11 @@ SnapModule some_module() {
   module.load_bias = 0x5555'0000'0000;
   module.copy_address = 0x5555'1000'0040;
   module.code_size = 4711;
-  module.recipe = {
-      .first_id = 77, .cursor = 0x1300, .loops = Loops::Each, .imports = {{8, 0}, {16, 5}}};
+  module.recipe = {.first_id = 77,
+                   .cursor = 0x1300,
+                   .loops = Loops::Each,
+                   .imports = {{8, 0}, {16, 5}},
+                   .stamped = {{24, Stamped::InFront}, {32, Stamped::Around}}};
   module.id_count = 99;
   std::iota(module.digest.begin(), module.digest.end(), uint8_t{1});
   module.build_id = "0123abcd";
@@ -54,6 +58,8 @@ Snap some_snap() {
   lobe.words.resize(abi::kLobeWords);
   std::iota(lobe.words.begin(), lobe.words.end(), 17U);
   snap.lobes = {lobe};
+  snap.began = {.ticks = 1000, .time_ns = 5000};
+  snap.taken = {.ticks = 3000, .time_ns = 6000};
   return snap;
 }
 
@@ -64,6 +70,7 @@ void expect_equal(const SnapModule& one, const SnapModule& other) {
   EXPECT_EQ(one.recipe.first_id, other.recipe.first_id);
   EXPECT_EQ(one.recipe.cursor, other.recipe.cursor);
   EXPECT_EQ(one.recipe.loops, other.recipe.loops);
+  EXPECT_EQ(one.recipe.stamped, other.recipe.stamped);
   EXPECT_EQ(one.id_count, other.id_count);
   EXPECT_EQ(one.digest, other.digest);
   EXPECT_EQ(one.build_id, other.build_id);
@@ -147,7 +154,7 @@ TEST(Snap, EachByteThatIsFlippedIsFound) {
 // As a hostile writer does.
 TEST(Snap, EachByteThatIsFlippedUnderARightDigestIsReadOrRefused) {
   constexpr size_t kDigestEnd = 48;
-  constexpr uint32_t kSections = 6;
+  constexpr uint32_t kSections = 7;
   const std::vector<uint8_t> whole = snap_bytes(some_snap());
   std::vector<uint8_t> rest(whole.begin() + kDigestEnd, whole.end());
   ASSERT_EQ(with_header(kSections, rest), whole);
@@ -158,6 +165,30 @@ TEST(Snap, EachByteThatIsFlippedUnderARightDigestIsReadOrRefused) {
     rest[at] ^= 0xff;
   }
   EXPECT_GT(refused, 100U);
+}
+
+// The last section is not counted, as it was not there.
+TEST(Snap, OfAnOlderVersionHasNoTimes) {
+  constexpr size_t kDigestEnd = 48;
+  const std::vector<uint8_t> whole = snap_bytes(some_snap());
+  const auto read = parse_snap(with_header(6, {whole.begin() + kDigestEnd, whole.end()}));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->threads.size(), 2U);
+  EXPECT_EQ(read->taken.ticks, 0U);
+  EXPECT_TRUE(read->modules[0].recipe.stamped.empty());
+  EXPECT_EQ(SnapClock(*read).ns_at(5), std::nullopt);
+}
+
+TEST(Snap, TellsTimesRelativeToItsMoment) {
+  Snap snap = some_snap();
+  EXPECT_EQ(SnapClock(snap).ns_at(2000), -500);
+  EXPECT_EQ(SnapClock(snap).ns_at(3002), 1);
+  EXPECT_EQ(SnapClock(snap).ns_at(std::nullopt), std::nullopt);
+  snap.began.time_ns = UINT64_MAX;  // Without sense.
+  EXPECT_EQ(SnapClock(snap).ns_at(2000), std::nullopt);
+  snap.began = {.ticks = 2999, .time_ns = 0};
+  snap.taken.time_ns = UINT64_MAX;  // Longer ago than anything.
+  EXPECT_EQ(SnapClock(snap).ns_at(0), std::nullopt);
 }
 
 TEST(Snap, AnotherVersionIsToldByItsNumber) {

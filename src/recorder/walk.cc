@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "recorder/records.h"
+#include "recorder/signal_records.h"
 
 namespace clew::recorder {
 
@@ -44,7 +44,10 @@ class Walker {
 
   Walk run() {
     const std::vector<Record> all = parse_records(records_.words);
+    const size_t left_out = records_.words.size() - words_in(all);
+    walk_.begins.assign(left_out, 0);
     for (size_t i = 0; i < all.size() && !walk_.is_cut; ++i) {
+      walk_.begins.insert(walk_.begins.end(), all[i].words, walk_.steps.size());
       is_last_ = i + 1 == all.size();
       look_behind(is_last_ ? nullptr : &all[i + 1]);
       const std::optional<Name> name = name_of(all[i]);

@@ -78,6 +78,7 @@ struct PartOfStep {
 struct Walk {
   std::vector<Step> steps;
   std::vector<PartOfStep> parts;  // By step.
+  std::vector<size_t> begins;     // By word: how many steps there are in front of what it led to.
   PathEnd end = PathEnd::Open;    // Of the last path.
   uint64_t records = 0;
   uint64_t violations = 0;
@@ -87,6 +88,11 @@ struct Walk {
   uint64_t uncertain = 0;
   uint64_t gaps = 0;
   bool is_cut = false;  // At kStepsMax.
+
+  // The number of the first step behind so many words.
+  [[nodiscard]] size_t step_behind(size_t words) const {
+    return words < begins.size() ? begins[words] : steps.size();
+  }
 };
 
 struct WalkedModule {

@@ -3,7 +3,8 @@
 // module's own blocks, and ends. The module is gzip.
 //
 //     where the thread stopped, 8 bytes, times 2, plus 1 if that is known    then words, of which
-//     the ids are taken modulo the module's, but for one in 16
+//     the ids are taken modulo the module's, but for one in 16; another one begins or ends a Time
+//     record
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "base/assert.h"
 #include "recorder/recorded_module.h"
 #include "recorder/records.h"
+#include "recorder/signal_records.h"
 #include "recorder/walk.h"
 
 namespace clew::recorder {
@@ -46,6 +48,10 @@ const Module& the_module() {
 
 uint32_t word_of(uint32_t raw, uint32_t ids) {
   if (raw % 16 == 0) return raw;
+  if (raw % 16 == 1) {
+    return abi::extended_word(abi::ExtendedRecord::Time, abi::kTimeWords,
+                              static_cast<uint16_t>(raw >> 30));
+  }
   return abi::dag_record(1 + abi::dag_id(raw) % ids) | abi::path_bits(raw);
 }
 
@@ -55,6 +61,15 @@ void check_steps(const Module& module, const Walk& walked) {
     CLEW_ASSERT(step.function < module.recorded->proof().proved.size());
     const auto& blocks = module.recorded->proof().proved[step.function].blocks.blocks();
     CLEW_ASSERT(step.block < blocks.size());
+  }
+}
+
+void check_stamps(const Records& records) {
+  Stamp last;
+  for (const Stamp& stamp : records.stamps) {
+    CLEW_ASSERT(stamp.record >= last.record && stamp.record <= records.words.size());
+    CLEW_ASSERT(stamp.ticks >= last.ticks);
+    last = stamp;
   }
 }
 
@@ -69,7 +84,7 @@ void fuzz(const uint8_t* data, size_t size) {
   if (!words.empty()) std::memcpy(words.data(), data, words.size() * sizeof(uint32_t));
   const std::vector<uint32_t> raw = std::exchange(words, {});
   for (const uint32_t word : raw) {
-    if (word % 16 == 1) {
+    if (word % 16 == 2) {
       const auto signal = signal_record(static_cast<uint16_t>(word >> 16), word >> 4);
       words.insert(words.end(), signal.begin(), signal.end());
     } else {
@@ -77,8 +92,10 @@ void fuzz(const uint8_t* data, size_t size) {
     }
   }
   const auto place_of = [](uint64_t place) { return WalkedPlace{0, place}; };
+  const Records records = read_records(words);
+  check_stamps(records);
   check_steps(module, walk(*module.paths,
-                           {.words = words,
+                           {.words = records.words,
                             .place_of = place_of,
                             .stopped_at = stop % 2 == 0 ? std::nullopt : std::optional(stop / 2)}));
 }

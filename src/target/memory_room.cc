@@ -38,7 +38,7 @@ struct Mount {
 };
 
 // Nothing for "max", and where there is no such file.
-std::optional<uint64_t> number_in(const std::string& path) {
+std::optional<uint64_t> number_in_file(const std::string& path) {
   std::ifstream file(path);
   uint64_t value = 0;
   if (!(file >> value)) return std::nullopt;
@@ -127,8 +127,8 @@ void look_up(const Mount& mount, std::string group, MemoryRoom& least) {
 std::optional<MemoryRoom> room_of_group(const std::string& directory) {
   for (const Version& version : {kSecond, kFirst}) {
     const std::string prefix = directory + "/";
-    const auto limit = number_in(prefix + std::string(version.limit));
-    const auto usage = number_in(prefix + std::string(version.usage));
+    const auto limit = number_in_file(prefix + std::string(version.limit));
+    const auto usage = number_in_file(prefix + std::string(version.usage));
     if (!limit || !usage || *limit >= kNoLimit) continue;
     const uint64_t files =
         sum_in(prefix + "memory.stat", {version.inactive_file, version.active_file});

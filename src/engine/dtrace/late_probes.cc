@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kSeenFilesMax = size_t{1} << 16;  // Seen ones are forgotten then.
 constexpr size_t kLooksMax = 256;                  // Files of one turn.
 
-bool is_glob(std::string_view text) {
+bool names_many(std::string_view text) {
   return text.find_first_of("*?[") != std::string_view::npos;
 }
 
@@ -32,7 +32,7 @@ pid_t pid_of(std::string_view provider) {
 bool looks_into_processes(const query::d::ProbeDescription& description) {
   const std::string& provider = description.provider;
   if (description.id || provider.empty() || provider == "*") return false;
-  return is_glob(provider) || pid_of(provider) != 0;
+  return names_many(provider) || pid_of(provider) != 0;
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ void LateProbes::follow(const query::d::ProbeDescription& description, Followed 
                       .module = description.module,
                       .function = description.function,
                       .name = description.name};
-  const bool is_for_many = is_glob(description.provider);
+  const bool is_for_many = names_many(description.provider);
   followed.pid = is_for_many ? 0 : pid_of(description.provider);
   if (!is_for_many) named_.insert(followed.pid);
   has_globs_ = has_globs_ || is_for_many;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/record/recorded_process.h"
-#include "recorder/records.h"
+#include "recorder/signal_records.h"
 #include "target/process.h"
 
 namespace clew::engine {

@@ -119,8 +119,10 @@ Expected<std::shared_ptr<SharedModule>> ModuleFiles::analyse(const target::Proce
   if (key) {
     if (auto known = find(*key, wanted)) return known;
   }
-  recorder::Recipe recipe = {
-      .cursor = wanted.cursor, .loops = loops_, .imports = std::move(wanted.imports)};
+  recorder::Recipe recipe = {.cursor = wanted.cursor,
+                             .loops = loops_,
+                             .imports = std::move(wanted.imports),
+                             .stamped = std::move(wanted.stamped)};
   auto made_module = CLEW_TRY(find_or_make(module, file, recipe));
   recipe.first_id = first_id(wanted);
   const uint64_t end = uint64_t{recipe.first_id} + made_module.counts().ids;
@@ -171,10 +173,10 @@ std::shared_ptr<SharedModule> ModuleFiles::find(const Key& key, const Wanted& wa
   for (auto at = analysed_.begin(); at != analysed_.end(); ++at) {
     const SharedModule& module = *at->module;
     const recorder::Recipe& recipe = module.recipe();
-    const bool is_wanted = at->key == key && !module.is_broken() &&
-                           recipe.cursor == wanted.cursor &&
-                           is_equal(recipe.imports, wanted.imports) &&
-                           is_free(wanted.taken, {recipe.first_id, module.module().counts().ids});
+    const bool is_wanted =
+        at->key == key && !module.is_broken() && recipe.cursor == wanted.cursor &&
+        is_equal(recipe.imports, wanted.imports) && recipe.stamped == wanted.stamped &&
+        is_free(wanted.taken, {recipe.first_id, module.module().counts().ids});
     if (!is_wanted) continue;
     analysed_.splice(analysed_.begin(), analysed_, at);
     return analysed_.front().module;

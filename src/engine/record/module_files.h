@@ -20,6 +20,7 @@
 #include "recorder/installable.h"
 #include "recorder/recorded_module.h"
 #include "recorder/sidecar.h"
+#include "recorder/stamps.h"
 #include "target/linked_names.h"
 #include "target/module_file.h"
 #include "target/process.h"
@@ -67,6 +68,7 @@ struct IdRange {
 struct Wanted {
   uint32_t cursor = 0;
   std::vector<recorder::KnownImport> imports;
+  std::vector<recorder::StampedImport> stamped;
   std::vector<IdRange> taken;  // By other modules of the process.
 };
 

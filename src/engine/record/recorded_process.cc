@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <time.h>
@@ -17,6 +18,7 @@
 #include "base/clock_ns.h"
 #include "base/log.h"
 #include "engine/record/adopting.h"
+#include "engine/clock.h"
 #include "engine/record/own_unwinder.h"
 #include "engine/record/thread_status.h"
 
@@ -63,6 +65,16 @@ bool is_same(const target::ProcessModule& one, const target::ProcessModule& othe
 bool unwinds_itself(ModuleFiles& files, const target::ProcessModule& module) {
   const auto file = files.read(module);
   return file && brings_unwinder(module, (*file)->names);
+}
+
+// Nothing where reading the counter is a signal in ourselves. The distance of two moments is that
+// of the monotonic clock.
+recorder::ClockPair read_clocks() {
+  static const int64_t kEpoch = epoch_of_monotonic_ns();
+  int mode = PR_TSC_ENABLE;
+  if (prctl(PR_GET_TSC, &mode) == 0 && mode == PR_TSC_SIGSEGV) return {};
+  const ClockSample now = sample_clock();
+  return {now.ticks, static_cast<uint64_t>(kEpoch + now.monotonic_ns)};
 }
 
 bool is_mapped(const recorder::SnapModule& one, const std::vector<target::ProcessModule>& modules) {
@@ -132,6 +144,7 @@ Expected<void> RecordedProcess::attach(const Begun& begun) {
   if (begun.is_running) CLEW_TRY(clean_up_after_recorder(begun.pid));
   attachment_.emplace(CLEW_TRY(inline_::Attachment::open(begun.pid, options)));
   is_held_ = begun.is_held;
+  if (attachment_->time_is_readable()) began_ = read_clocks();
   CLEW_TRY(attachment_->has_copies() ? adopt_lobes() : share_lobes());
   // Threads that have come meanwhile get slots by that, and cursors before the first entry.
   if (begun.is_running && opens_libraries_) follow_loader();
@@ -246,6 +259,7 @@ Expected<void> RecordedProcess::record_module(const Planned& planned) {
       CLEW_TRY(files_.analyse(module, *planned.file,
                               {.cursor = attachment_->geometry().window_address + kCursorOffset,
                                .imports = known_.of(planned.file->names),
+                               .stamped = stamped_of(planned.file->names),
                                .taken = taken_ids()}));
   const recorder::InstallableCounts& counts = shared->module().counts();
   if (counts.functions == 0) return {};
@@ -265,6 +279,13 @@ Expected<void> RecordedProcess::record_module(const Planned& planned) {
            counts.functions, counts.functions + counts.refused, counts.heads, counts.bits);
   installed_.push_back({std::move(shared), std::move(described), room, planned});
   return {};
+}
+
+// None where reading the time is a signal.
+std::vector<recorder::StampedImport> RecordedProcess::stamped_of(
+    const target::LinkedNames& names) const {
+  return attachment_->time_is_readable() ? recorder::stamped_imports(names)
+                                         : std::vector<recorder::StampedImport>();
 }
 
 // A library that is opened again where it was has its copies still there.
@@ -432,6 +453,7 @@ recorder::HeadPlaces RecordedProcess::places_of(const inline_::CopyRoom& room) c
           .cookie = in_slot(abi::kCookieOffset),
           .cursor = geometry.window_address + kCursorOffset,
           .claim = room.claim,
+          .has_time = attachment_->time_is_readable(),
           .lobes = lobes_->first_lobe(),
           .keeps_self_pointer = room.keeps_self_pointer,
           .has_base_instructions = room.has_base_instructions};
@@ -515,6 +537,8 @@ RecordedProcess::Modules RecordedProcess::modules_of(pid_t process) {
 recorder::Snap RecordedProcess::new_snap(pid_t process, const Modules& modules) const {
   recorder::Snap snap;
   snap.reason.time_ns = static_cast<uint64_t>(clock_ns(CLOCK_REALTIME));
+  snap.began = began_;
+  if (attachment_->time_is_readable()) snap.taken = read_clocks();
   snap.pid = process;
   snap.command = command_;
   add_modules(modules, snap);

@@ -139,6 +139,8 @@ class RecordedProcess {
   Expected<void> share_lobes();
   Expected<void> adopt_lobes();
   Expected<void> record_module(const Planned& planned);
+  [[nodiscard]] std::vector<recorder::StampedImport> stamped_of(
+      const target::LinkedNames& names) const;
   Expected<bool> record_again(const Planned& planned);
   Expected<bool> adopt(const Planned& planned);
   enum class CopiesAre : uint8_t { New, There };
@@ -188,6 +190,7 @@ class RecordedProcess {
   std::optional<bool> unwinds_;                        // See keeps_answers().
   std::vector<Installed> installed_;
   std::vector<recorder::SnapModule> before_;  // Of a recorder before, which are not installed yet.
+  recorder::ClockPair began_;  // Its recording.
   bool is_held_ = false;
   bool opens_libraries_ = false;
   bool follows_loader_ = false;

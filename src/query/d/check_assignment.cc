@@ -16,7 +16,7 @@ std::string operator_of(const Node& node) {
   return node.is_compound ? std::string(symbol_of(node.binary)) + "=" : "=";
 }
 
-Failure incompatible(Context& context, const Node& node, const std::string& left) {
+Failure incompatible_left(Context& context, const Node& node, const std::string& left) {
   return error_at(node, "D_OP_INCOMPAT",
                   fmt::format("operands have incompatible types: \"{}\" {} \"{}\"", left,
                               operator_of(node), shown_type(context.types(), node.operands[1])));
@@ -29,7 +29,7 @@ Compiled<TypeId> stored_type(Context& context, const Node& node, const Node& val
   const bool is_value = value.kind != NodeKind::Aggregation && !is_void(types, value.type) &&
                         !is_dynamic(types, value.type);
   const bool is_nothing = value.kind != NodeKind::Aggregation && is_void(types, value.type);
-  if (!is_value) return incompatible(context, node, is_nothing ? "void" : "scalar");
+  if (!is_value) return incompatible_left(context, node, is_nothing ? "void" : "scalar");
   const bool is_text = types.is_string_like(value.type) &&
                        (types.is_string(value.type) || is_array(types, value.type));
   if (is_text) return types.string_type();
@@ -95,7 +95,7 @@ Compiled<void> check_compound_types(Context& context, const Node& node) {
                                 is_product ? "arithmetic" : "integral"));
   }
   if (types.is_string(left) || (is_value && types.is_string(value.type)))
-    return incompatible(context, node, shown_type(types, node.operands[0]));
+    return incompatible_left(context, node, shown_type(types, node.operands[0]));
   const TypeId target = pointee(types, left);
   const bool is_sized = target != kNoType && !is_void(types, target) &&
                         types.stripped(target).kind != TypeKind::Function;
@@ -119,7 +119,7 @@ Compiled<void> check_compound(Context& context, Node& node) {
   CLEW_TRY(check_binary_operands(context, sum));
   const bool fits = types.is_integer(node.type) == types.is_integer(sum.type);
   node.operands[1] = std::move(sum.operands[1]);
-  if (!fits) return incompatible(context, node, shown_type(types, node.operands[0]));
+  if (!fits) return incompatible_left(context, node, shown_type(types, node.operands[0]));
   return {};
 }
 
@@ -140,7 +140,7 @@ Compiled<void> check_assignment(Context& context, Node& node) {
   node.is_userland = value.is_userland;
   if (node.is_compound) return check_compound(context, node);
   if (!is_storable(types, node.type, value)) {
-    return incompatible(context, node, shown_type(types, node.operands[0]));
+    return incompatible_left(context, node, shown_type(types, node.operands[0]));
   }
   convert_for(types, value, node.type);
   return note_pointer_source(context, node);

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/stamps.h"
+
+#include <algorithm>
+#include <array>
+
+#include "code/import_slot.h"
+
+namespace clew::recorder {
+
+namespace {
+
+// glibc's functions, what -D_FORTIFY_SOURCE makes of them, and libstdc++'s.
+constexpr auto kNames = std::to_array<StampedName>({
+    StampedName{"_ZNSt18condition_variable10notify_allEv", Stamped::InFront},
+    StampedName{"_ZNSt18condition_variable10notify_oneEv", Stamped::InFront},
+    StampedName{"_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE", Stamped::Around},
+    StampedName{
+        "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
+        Stamped::InFront},
+    StampedName{"_ZNSt6thread4joinEv", Stamped::Around},
+    StampedName{"__poll_chk", Stamped::Around},
+    StampedName{"__ppoll_chk", Stamped::Around},
+    StampedName{"__pread64_chk", Stamped::Around},
+    StampedName{"__pread_chk", Stamped::Around},
+    StampedName{"__read_chk", Stamped::Around},
+    StampedName{"__recv_chk", Stamped::Around},
+    StampedName{"__recvfrom_chk", Stamped::Around},
+    StampedName{"accept", Stamped::Around},
+    StampedName{"accept4", Stamped::Around},
+    StampedName{"clock_nanosleep", Stamped::Around},
+    StampedName{"close", Stamped::InFront},
+    StampedName{"cnd_broadcast", Stamped::InFront},
+    StampedName{"cnd_signal", Stamped::InFront},
+    StampedName{"cnd_timedwait", Stamped::Around},
+    StampedName{"cnd_wait", Stamped::Around},
+    StampedName{"connect", Stamped::Around},
+    StampedName{"epoll_pwait", Stamped::Around},
+    StampedName{"epoll_pwait2", Stamped::Around},
+    StampedName{"epoll_wait", Stamped::Around},
+    StampedName{"eventfd_read", Stamped::Behind},
+    StampedName{"eventfd_write", Stamped::InFront},
+    StampedName{"fdatasync", Stamped::Around},
+    StampedName{"fsync", Stamped::Around},
+    StampedName{"kill", Stamped::InFront},
+    StampedName{"mq_receive", Stamped::Around},
+    StampedName{"mq_send", Stamped::InFront},
+    StampedName{"mq_timedreceive", Stamped::Around},
+    StampedName{"mq_timedsend", Stamped::InFront},
+    StampedName{"msgrcv", Stamped::Around},
+    StampedName{"msgsnd", Stamped::InFront},
+    StampedName{"mtx_lock", Stamped::Behind},
+    StampedName{"mtx_timedlock", Stamped::Behind},
+    StampedName{"mtx_trylock", Stamped::Behind},
+    StampedName{"mtx_unlock", Stamped::InFront},
+    StampedName{"nanosleep", Stamped::Around},
+    StampedName{"pause", Stamped::Around},
+    StampedName{"poll", Stamped::Around},
+    StampedName{"ppoll", Stamped::Around},
+    StampedName{"pread", Stamped::Around},
+    StampedName{"pread64", Stamped::Around},
+    StampedName{"preadv", Stamped::Around},
+    StampedName{"pselect", Stamped::Around},
+    StampedName{"pthread_barrier_wait", Stamped::Around},
+    StampedName{"pthread_clockjoin_np", Stamped::Around},
+    StampedName{"pthread_cond_broadcast", Stamped::InFront},
+    StampedName{"pthread_cond_clockwait", Stamped::Around},
+    StampedName{"pthread_cond_signal", Stamped::InFront},
+    StampedName{"pthread_cond_timedwait", Stamped::Around},
+    StampedName{"pthread_cond_wait", Stamped::Around},
+    StampedName{"pthread_create", Stamped::InFront},
+    StampedName{"pthread_join", Stamped::Around},
+    StampedName{"pthread_kill", Stamped::InFront},
+    StampedName{"pthread_mutex_clocklock", Stamped::Behind},
+    StampedName{"pthread_mutex_lock", Stamped::Behind},
+    StampedName{"pthread_mutex_timedlock", Stamped::Behind},
+    StampedName{"pthread_mutex_trylock", Stamped::Behind},
+    StampedName{"pthread_mutex_unlock", Stamped::InFront},
+    StampedName{"pthread_rwlock_clockrdlock", Stamped::Behind},
+    StampedName{"pthread_rwlock_clockwrlock", Stamped::Behind},
+    StampedName{"pthread_rwlock_rdlock", Stamped::Behind},
+    StampedName{"pthread_rwlock_timedrdlock", Stamped::Behind},
+    StampedName{"pthread_rwlock_timedwrlock", Stamped::Behind},
+    StampedName{"pthread_rwlock_tryrdlock", Stamped::Behind},
+    StampedName{"pthread_rwlock_trywrlock", Stamped::Behind},
+    StampedName{"pthread_rwlock_unlock", Stamped::InFront},
+    StampedName{"pthread_rwlock_wrlock", Stamped::Behind},
+    StampedName{"pthread_timedjoin_np", Stamped::Around},
+    StampedName{"pwrite", Stamped::InFront},
+    StampedName{"pwrite64", Stamped::InFront},
+    StampedName{"pwritev", Stamped::InFront},
+    StampedName{"read", Stamped::Around},
+    StampedName{"readv", Stamped::Around},
+    StampedName{"recv", Stamped::Around},
+    StampedName{"recvfrom", Stamped::Around},
+    StampedName{"recvmmsg", Stamped::Around},
+    StampedName{"recvmsg", Stamped::Around},
+    StampedName{"select", Stamped::Around},
+    StampedName{"sem_clockwait", Stamped::Around},
+    StampedName{"sem_post", Stamped::InFront},
+    StampedName{"sem_timedwait", Stamped::Around},
+    StampedName{"sem_trywait", Stamped::Behind},
+    StampedName{"sem_wait", Stamped::Around},
+    StampedName{"semop", Stamped::Around},
+    StampedName{"semtimedop", Stamped::Around},
+    StampedName{"send", Stamped::InFront},
+    StampedName{"sendfile", Stamped::InFront},
+    StampedName{"sendfile64", Stamped::InFront},
+    StampedName{"sendmmsg", Stamped::InFront},
+    StampedName{"sendmsg", Stamped::InFront},
+    StampedName{"sendto", Stamped::InFront},
+    StampedName{"shutdown", Stamped::InFront},
+    StampedName{"sigqueue", Stamped::InFront},
+    StampedName{"sigsuspend", Stamped::Around},
+    StampedName{"sigtimedwait", Stamped::Around},
+    StampedName{"sigwait", Stamped::Around},
+    StampedName{"sigwaitinfo", Stamped::Around},
+    StampedName{"sleep", Stamped::Around},
+    StampedName{"splice", Stamped::InFront},
+    StampedName{"syscall", Stamped::Around},
+    StampedName{"tgkill", Stamped::InFront},
+    StampedName{"thrd_create", Stamped::InFront},
+    StampedName{"thrd_join", Stamped::Around},
+    StampedName{"usleep", Stamped::Around},
+    StampedName{"wait", Stamped::Around},
+    StampedName{"wait3", Stamped::Around},
+    StampedName{"wait4", Stamped::Around},
+    StampedName{"waitid", Stamped::Around},
+    StampedName{"waitpid", Stamped::Around},
+    StampedName{"write", Stamped::InFront},
+    StampedName{"writev", Stamped::InFront},
+});
+
+constexpr bool is_less(const StampedName& one, const StampedName& other) {
+  return one.name < other.name;
+}
+static_assert(std::is_sorted(kNames.begin(), kNames.end(), is_less));
+
+bool exports(const target::LinkedNames& names, std::string_view symbol) {
+  const auto own = std::lower_bound(
+      names.exports.begin(), names.exports.end(), symbol,
+      [](const target::ExportedFunction& one, std::string_view name) { return one.name < name; });
+  return own != names.exports.end() && own->name == symbol;
+}
+
+}  // namespace
+
+std::span<const StampedName> stamped_names() {
+  return kNames;
+}
+
+std::vector<StampedImport> stamped_imports(const target::LinkedNames& names) {
+  std::vector<StampedImport> found;
+  for (const target::ImportSlot& slot : names.imports) {
+    const StampedName wanted = {.name = slot.symbol};
+    const auto known = std::lower_bound(kNames.begin(), kNames.end(), wanted, is_less);
+    if (known == kNames.end() || known->name != slot.symbol || exports(names, slot.symbol))
+      continue;
+    found.push_back({slot.slot_address, known->where});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const StampedImport& a, const StampedImport& b) { return a.slot < b.slot; });
+  return found;
+}
+
+const StampedImport* stamped_by(std::span<const StampedImport> all, const code::ModuleCode& code,
+                                const code::Instruction& branch) {
+  if (all.empty()) return nullptr;
+  const auto slot = code::import_slot(code, branch);
+  if (!slot) return nullptr;
+  const auto found = std::lower_bound(
+      all.begin(), all.end(), *slot,
+      [](const StampedImport& one, uint64_t address) { return one.slot < address; });
+  return found != all.end() && found->slot == *slot ? &*found : nullptr;
+}
+
+}  // namespace clew::recorder
