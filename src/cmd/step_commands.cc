@@ -37,6 +37,7 @@ constexpr std::array kRows = {
     StepCommandRow{StepCommand::ReverseContinue, "reverse-continue rc", "[N]",
                    "to the breakpoint before, or the oldest moment"},
     StepCommandRow{StepCommand::Hits, "hits", "[WHERE]", "all moments that stop there"},
+    StepCommandRow{StepCommand::Others, "others", "", "what other threads ran meanwhile"},
     StepCommandRow{StepCommand::Backtrace, "backtrace bt where", "[N]", "the calls in progress"},
     StepCommandRow{StepCommand::Frame, "frame f", "", "where this is"},
     StepCommandRow{StepCommand::List, "list l", "[LINE]",

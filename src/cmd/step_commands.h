@@ -24,6 +24,7 @@ enum class StepCommand : uint8_t {
   Break,
   Delete,
   Hits,
+  Others,
   Backtrace,
   Frame,
   List,

@@ -13,6 +13,7 @@
 #include "base/nearest.h"
 #include "cmd/shown_text.h"
 #include "recorder/short_name.h"
+#include "recorder/side_by_side.h"
 
 namespace clew::cmd {
 
@@ -57,16 +58,20 @@ std::string hint_of(std::string_view near) {
 
 StepSession::StepSession(const recorder::Snap& snap, recorder::SnapModules& modules,
                          const std::vector<std::string>& source_folders, size_t thread)
-    : snap_(snap), modules_(modules), places_(modules), sources_(source_folders) {
+    : snap_(snap), modules_(modules), places_(modules), clock_(snap), sources_(source_folders) {
   look_at(thread);
 }
 
-void StepSession::look_at(size_t number) {
+StepSession::View& StepSession::view_of(size_t number) {
   std::unique_ptr<View>& view = views_[number];
   if (view == nullptr)
     view = std::make_unique<View>(modules_, places_, snap_, snap_.threads[number]);
+  return *view;
+}
+
+void StepSession::look_at(size_t number) {
   thread_ = number;
-  view_ = view.get();
+  view_ = &view_of(number);
 }
 
 void StepSession::show() {
@@ -131,6 +136,8 @@ Expected<void> StepSession::perform(StepCommand command, std::string_view words)
       return delete_breakpoint(words);
     case StepCommand::Hits:
       return hits(words);
+    case StepCommand::Others:
+      return others();
     case StepCommand::Backtrace:
       return stack(words);
     case StepCommand::List:
@@ -226,11 +233,15 @@ void StepSession::show_stop() {
 }
 
 void StepSession::show_moment(const recorder::Visit& visit) {
+  show_moment_of(*view_, visit);
+}
+
+void StepSession::show_moment_of(View& view, const recorder::Visit& visit) {
   const auto [back, level] = visit;
-  const recorder::Moment moment = *view_->history.at(back);
+  const recorder::Moment moment = *view.history.at(back);
   recorder::ShownLine line = recorder::shown_line(places_[moment.place], level);
   line.address = moment.address;
-  const bool is_stop = back == 0 && view_->history.stop().is_recorded;
+  const bool is_stop = back == 0 && view.history.stop().is_recorded;
   fmt::print("{}{:>7} {:<26} {}{}{}\n", is_stop ? "=>" : "  ", number_text(back), place_text(line),
              recorder::short_name(line.function), line.is_inlined ? " (inlined)" : "",
              marks_text(moment.marks));
@@ -331,6 +342,47 @@ Expected<void> StepSession::hits(std::string_view words) {
        ++one)
     show_moment({one->first, one->second});
   return {};
+}
+
+Expected<void> StepSession::others() {
+  CLEW_TRY(need_moments(view_->cursor.has_value()));
+  const recorder::SpanNs span = clock_.ns_of(view_->history.began(view_->cursor->now().step));
+  if (!span.after && !span.before)
+    return fail(ErrorCode::NotFound,
+                "when this began is not known: no call in front of it or "
+                "behind it has a time");
+  fmt::print("began between {} and {}\n", span.after ? time_text(*span.after) : "the start",
+             span.before ? time_text(*span.before) : "the end");
+  for (size_t i = 0; i < snap_.threads.size(); ++i) {
+    if (i != thread_) show_other(i, span);
+  }
+  return {};
+}
+
+// Moments that may have begun meanwhile, the oldest and the newest; else the last one in front.
+void StepSession::show_other(size_t thread, const recorder::SpanNs& meanwhile) {
+  View& view = view_of(thread);
+  const auto began = [&](size_t back) {
+    return clock_.ns_of(view.history.began(view.history.at(back)->step));
+  };
+  size_t newest = 0;
+  while (view.history.at(newest) && recorder::is_in_front(meanwhile, began(newest)))
+    ++newest;
+  size_t behind = newest;  // The oldest.
+  while (view.history.at(behind) && !recorder::is_in_front(began(behind), meanwhile))
+    ++behind;
+  fmt::print("thread {} ({}): ", thread + 1, snap_.threads[thread].thread);
+  if (behind != newest) {
+    fmt::print("{} moment{} may have begun meanwhile\n", behind - newest,
+               behind - newest == 1 ? "" : "s");
+    if (behind - newest > 1) show_moment_of(view, {behind - 1, 0});
+    show_moment_of(view, {newest, 0});
+  } else if (view.history.at(behind)) {
+    fmt::print("none began meanwhile; the last one before\n");
+    show_moment_of(view, {behind, 0});
+  } else {
+    fmt::print("nothing is known\n");
+  }
 }
 
 Expected<void> StepSession::stack(std::string_view words) {

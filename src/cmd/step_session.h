@@ -14,6 +14,7 @@
 #include "cmd/step_commands.h"
 #include "recorder/history.h"
 #include "recorder/snap.h"
+#include "recorder/snap_clock.h"
 #include "recorder/snap_modules.h"
 #include "recorder/source_text.h"
 #include "recorder/step.h"
@@ -57,6 +58,8 @@ class StepSession {
   Expected<void> set_breakpoint(std::string_view words);
   Expected<void> delete_breakpoint(std::string_view words);
   Expected<void> hits(std::string_view words);
+  Expected<void> others();
+  void show_other(size_t thread, const recorder::SpanNs& meanwhile);
   Expected<void> stack(std::string_view words);
   Expected<void> list(std::string_view words);
   Expected<void> info(std::string_view words);
@@ -66,9 +69,11 @@ class StepSession {
   Expected<recorder::Location> location_of(std::string_view words);
   [[nodiscard]] std::string nearest_recorded(const recorder::Location& location);
   void show_moment(const recorder::Visit& visit);
+  void show_moment_of(View& view, const recorder::Visit& visit);
   void show_source(const recorder::Frame& frame);
   void show_end(const recorder::Move& move);
   void show_stop();
+  View& view_of(size_t thread);
   void look_at(size_t thread);
   void show_threads();
   void show_modules();
@@ -77,6 +82,7 @@ class StepSession {
   const recorder::Snap& snap_;
   recorder::SnapModules& modules_;
   recorder::Places places_;
+  recorder::SnapClock clock_;
   std::map<size_t, std::unique_ptr<View>> views_;  // By thread.
   size_t thread_ = 0;
   View* view_ = nullptr;
