@@ -21,12 +21,13 @@ constexpr uint32_t kSignal = bit(RecordedKind::Signal);
 constexpr Type kLineNumber{.size_bytes = 4, .is_signed = false};
 constexpr Type kNumber{.is_signed = false};
 constexpr Type kCodePlace{.is_signed = false, .unit = Unit::Address};
+constexpr Type kRelativeTime{.unit = Unit::Nanoseconds};
 constexpr Type kText{.kind = TypeKind::String,
                      .size_bytes = 0,
                      .is_signed = false,
                      .capacity_bytes = kKeyStringMaxBytes};
 
-constexpr std::array<RecordingFieldInfo, 9> kRecordingFields = {{
+constexpr std::array<RecordingFieldInfo, 11> kRecordingFields = {{
     {"file", RecordingField::File, kText, kAll, "the source file; empty where it is not known"},
     {"line", RecordingField::Line, kLineNumber, kAll, "the line in it, or 0"},
     {"address", RecordingField::Address, kCodePlace, kAll,
@@ -41,6 +42,10 @@ constexpr std::array<RecordingFieldInfo, 9> kRecordingFields = {{
     {"caller", RecordingField::Caller, kText, kCalls,
      "the function that called; empty where it is not known"},
     {"signal", RecordingField::Signal, kText, kSignal, "its name"},
+    {"after", RecordingField::After, kRelativeTime, kAll,
+     "it began behind this moment, relative to the snap; null where that is not known"},
+    {"before", RecordingField::Before, kRelativeTime, kAll,
+     "it began in front of this moment, relative to the snap; null where that is not known"},
 }};
 
 constexpr std::array<RecordedKindInfo, 6> kKinds = {{

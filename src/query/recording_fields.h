@@ -25,6 +25,8 @@ enum class RecordingField : uint16_t {
   Uncertain,
   Caller,
   Signal,
+  After,
+  Before,
 };
 
 struct RecordingFieldInfo {

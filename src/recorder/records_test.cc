@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint32_t kDag = abi::dag_record(7);
 constexpr uint32_t kLaterDag = abi::dag_record(8);
-constexpr uint32_t kCursor = 64;
+constexpr uint32_t kCursorField = 64;
 constexpr code::Live kDead = {};
 constexpr code::Live kLive = {abi::RegisterSet(0xffff), 0};
 
@@ -52,10 +52,10 @@ void put(Bytes& to, const Bytes& bytes) {
 // What a head does that a handler of a signal runs: r10 alone is changed.
 Bytes head(uint32_t record) {
   Bytes bytes = {0x65, 0x4c, 0x8b, 0x14, 0x25};  // mov r10, gs:[cursor]
-  put(bytes, kCursor);
+  put(bytes, kCursorField);
   put(bytes, Bytes{0x66, 0x41, 0x83, 0xc2, 0x04});  // add r10w, 4
   put(bytes, Bytes{0x65, 0x4c, 0x89, 0x14, 0x25});  // mov gs:[cursor], r10
-  put(bytes, kCursor);
+  put(bytes, kCursorField);
   put(bytes, Bytes{0x49, 0xc7, 0x02});  // mov qword [r10], …
   put(bytes, record);
   return bytes;
@@ -89,7 +89,7 @@ class Ring {
     words[(newest + 1) % words.size()] = 0;
     std::memcpy(reinterpret_cast<void*>(lobe_), words.data(), abi::kLobeBytes);
     const uint64_t cursor = lobe_ + newest * abi::kRecordBytes;
-    std::memcpy(reinterpret_cast<void*>(gs_ + kCursor), &cursor, sizeof(cursor));
+    std::memcpy(reinterpret_cast<void*>(gs_ + kCursorField), &cursor, sizeof(cursor));
   }
 
   // With values in rax and rdx, which come back.
@@ -114,7 +114,7 @@ class Ring {
 
   [[nodiscard]] Records read() const {
     uint64_t cursor = 0;
-    std::memcpy(&cursor, reinterpret_cast<const void*>(gs_ + kCursor), sizeof(cursor));
+    std::memcpy(&cursor, reinterpret_cast<const void*>(gs_ + kCursorField), sizeof(cursor));
     const size_t newest = (cursor - lobe_) / abi::kRecordBytes;
     CLEW_ASSERT(newest < abi::kLobeWords);
     return read_records(
@@ -158,7 +158,7 @@ TEST(TimeRecord, IsWhatTheProbeWritesAndWrapsWithTheRing) {
   for (size_t newest = abi::kLobeWords - 8; newest < abi::kLobeWords; ++newest) {
     for (const code::Live& live : {kDead, kLive}) {
       ring.fill(newest);
-      Bytes code = time_probe(live, kCursor);
+      Bytes code = time_probe(live, kCursorField);
       put(code, head(kLaterDag));
       ring.run(code);
       const Records read = ring.read();
@@ -173,12 +173,12 @@ TEST(TimeRecord, IsWhatTheProbeWritesAndWrapsWithTheRing) {
 }
 
 TEST(TimeRecord, IsNotWrittenWhereFlagsAreLive) {
-  EXPECT_TRUE(time_probe(code::kAllLive, kCursor).empty());
+  EXPECT_TRUE(time_probe(code::kAllLive, kCursorField).empty());
 }
 
 TEST(TimeRecord, OfAThreadThatIsKilledAtAnyInstructionIsThereOrIsNot) {
   Ring ring;
-  const std::vector<Bytes> all = instructions_of(time_probe(kDead, kCursor));
+  const std::vector<Bytes> all = instructions_of(time_probe(kDead, kCursorField));
   size_t whole = 0;
   for (size_t killed = 0; killed <= all.size(); ++killed) {
     for (const size_t newest : {size_t{100}, size_t{abi::kLobeWords - 3}}) {
@@ -201,7 +201,7 @@ TEST(TimeRecord, OfAThreadThatIsKilledAtAnyInstructionIsThereOrIsNot) {
 
 TEST(TimeRecord, ThatAHandlerInterruptsNeverSaysAWrongTime) {
   Ring ring;
-  const std::vector<Bytes> all = instructions_of(time_probe(kDead, kCursor));
+  const std::vector<Bytes> all = instructions_of(time_probe(kDead, kCursorField));
   code::Live but_r10 = kLive;
   but_r10.registers = abi::RegisterSet(0xffff & ~(1U << static_cast<unsigned>(abi::Register::R10)));
   for (size_t interrupted = 0; interrupted <= all.size(); ++interrupted) {
@@ -211,7 +211,7 @@ TEST(TimeRecord, ThatAHandlerInterruptsNeverSaysAWrongTime) {
         put(code, all[i]);
       for (size_t i = 0; i < records % 6; ++i)
         put(code, head(kLaterDag));
-      if (records >= 6) put(code, time_probe(but_r10, kCursor));
+      if (records >= 6) put(code, time_probe(but_r10, kCursorField));
       for (size_t i = interrupted; i < all.size(); ++i)
         put(code, all[i]);
       put(code, head(kLaterDag));

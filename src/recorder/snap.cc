@@ -151,7 +151,7 @@ std::vector<uint8_t> calls_of(const Snap& snap) {
   return out.take();
 }
 
-std::vector<uint8_t> times_of(const Snap& snap) {
+std::vector<uint8_t> clocks_of(const Snap& snap) {
   Bytes out;
   for (const ClockPair& moment : {snap.began, snap.taken}) {
     out.put(moment.ticks);
@@ -331,7 +331,7 @@ std::vector<uint8_t> snap_bytes(const Snap& snap) {
       {SectionType::Reason, reason_of(snap)},   {SectionType::Process, process_of(snap)},
       {SectionType::Modules, modules_of(snap)}, {SectionType::Threads, threads_of(snap)},
       {SectionType::Lobes, lobes_of(snap)},     {SectionType::Calls, calls_of(snap)},
-      {SectionType::Times, times_of(snap)},
+      {SectionType::Times, clocks_of(snap)},
   };
   if (!snap.condition.empty()) {
     sections.emplace_back(SectionType::Condition,

@@ -11,7 +11,7 @@ namespace clew::recorder {
 namespace {
 
 // glibc's functions, what -D_FORTIFY_SOURCE makes of them, and libstdc++'s.
-constexpr auto kNames = std::to_array<StampedName>({
+constexpr auto kStampedNames = std::to_array<StampedName>({
     StampedName{"_ZNSt18condition_variable10notify_allEv", Stamped::InFront},
     StampedName{"_ZNSt18condition_variable10notify_oneEv", Stamped::InFront},
     StampedName{"_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE", Stamped::Around},
@@ -134,7 +134,7 @@ constexpr auto kNames = std::to_array<StampedName>({
 constexpr bool is_less(const StampedName& one, const StampedName& other) {
   return one.name < other.name;
 }
-static_assert(std::is_sorted(kNames.begin(), kNames.end(), is_less));
+static_assert(std::is_sorted(kStampedNames.begin(), kStampedNames.end(), is_less));
 
 bool exports(const target::LinkedNames& names, std::string_view symbol) {
   const auto own = std::lower_bound(
@@ -146,15 +146,15 @@ bool exports(const target::LinkedNames& names, std::string_view symbol) {
 }  // namespace
 
 std::span<const StampedName> stamped_names() {
-  return kNames;
+  return kStampedNames;
 }
 
 std::vector<StampedImport> stamped_imports(const target::LinkedNames& names) {
   std::vector<StampedImport> found;
   for (const target::ImportSlot& slot : names.imports) {
     const StampedName wanted = {.name = slot.symbol};
-    const auto known = std::lower_bound(kNames.begin(), kNames.end(), wanted, is_less);
-    if (known == kNames.end() || known->name != slot.symbol || exports(names, slot.symbol))
+    const auto known = std::lower_bound(kStampedNames.begin(), kStampedNames.end(), wanted, is_less);
+    if (known == kStampedNames.end() || known->name != slot.symbol || exports(names, slot.symbol))
       continue;
     found.push_back({slot.slot_address, known->where});
   }

@@ -190,7 +190,7 @@ class RecordedProcess {
   std::optional<bool> unwinds_;                        // See keeps_answers().
   std::vector<Installed> installed_;
   std::vector<recorder::SnapModule> before_;  // Of a recorder before, which are not installed yet.
-  recorder::ClockPair began_;  // Its recording.
+  recorder::ClockPair began_;                 // Its recording.
   bool is_held_ = false;
   bool opens_libraries_ = false;
   bool follows_loader_ = false;

@@ -17,6 +17,7 @@
 #include "query/recording_fields.h"
 #include "query/walk.h"
 #include "recorder/show.h"
+#include "recorder/snap_clock.h"
 
 namespace clew::engine {
 
@@ -28,6 +29,8 @@ namespace {
 
 constexpr size_t kRoundEvents = 1024;
 
+constexpr int64_t kNoTime = INT64_MIN;
+
 // What the words of an event are.
 struct Words {
   uint64_t file = 0;  // In SnapSource::files_.
@@ -38,6 +41,8 @@ struct Words {
   uint64_t order = 0;
   uint64_t marks = 0;
   uint64_t caller = 0;  // A place, or kNoCaller.
+  int64_t after = kNoTime;
+  int64_t before = kNoTime;
 };
 using RawWords = std::array<uint64_t, sizeof(Words) / sizeof(uint64_t)>;
 constexpr uint64_t kNoCaller = UINT64_MAX;
@@ -88,6 +93,11 @@ std::vector<plan::HeldCapture> held_by_recordings(const query::Query& query) {
   for (const query::RecordingFieldInfo& own : query::recording_fields())
     add(query::Field::Argument, static_cast<uint16_t>(own.field), own.type);
   return held;
+}
+
+void put_time(int64_t time_ns, Value& into) {
+  into = {};
+  if (time_ns != kNoTime) into = time_ns;
 }
 
 void put_text(std::string_view text, Value& into) {
@@ -241,6 +251,8 @@ bool SnapSource::wants(const File& file, RecordedKind kind) const {
 void SnapSource::push(const File& file, const recorder::ThreadEvent& event,
                       collect::EventBatch& round) const {
   const recorder::Place& place = (*file.places)[event.place];
+  const recorder::SpanNs began =
+      recorder::SnapClock(file.snap).ns_of(history_->began(event.order == 0 ? 0 : event.order - 1));
   const auto words =
       std::bit_cast<RawWords>(Words{.file = at_,
                                     .place = event.place,
@@ -249,7 +261,9 @@ void SnapSource::push(const File& file, const recorder::ThreadEvent& event,
                                     .depth = event.depth,
                                     .order = event.order,
                                     .marks = event.marks,
-                                    .caller = event.caller ? uint64_t{*event.caller} : kNoCaller});
+                                    .caller = event.caller ? uint64_t{*event.caller} : kNoCaller,
+                                    .after = began.after.value_or(kNoTime),
+                                    .before = began.before.value_or(kNoTime)});
   for (const uint16_t source : file.sources) {
     if (plan_.query.sources[source].recorded != kind_of(event.kind)) continue;
     round.push({.shape = source, .tid = static_cast<uint32_t>(thread_), .words = words});
@@ -341,6 +355,10 @@ void SnapSource::read_own(RecordingField field, const collect::Event& event, Val
     }
     case RecordingField::Signal:
       return put_text(recorder::signal_name(file.snap.reason.signal), into);
+    case RecordingField::After:
+      return put_time(words.after, into);
+    case RecordingField::Before:
+      return put_time(words.before, into);
   }
 }
 
