@@ -347,10 +347,11 @@ Expected<void> StepSession::hits(std::string_view words) {
 Expected<void> StepSession::others() {
   CLEW_TRY(need_moments(view_->cursor.has_value()));
   const recorder::SpanNs span = clock_.ns_of(view_->history.began(view_->cursor->now().step));
-  if (!span.after && !span.before)
+  if (!span.after && !span.before) {
     return fail(ErrorCode::NotFound,
                 "when this began is not known: no call in front of it or "
                 "behind it has a time");
+  }
   fmt::print("began between {} and {}\n", span.after ? time_text(*span.after) : "the start",
              span.before ? time_text(*span.before) : "the end");
   for (size_t i = 0; i < snap_.threads.size(); ++i) {
