@@ -153,7 +153,8 @@ std::vector<StampedImport> stamped_imports(const target::LinkedNames& names) {
   std::vector<StampedImport> found;
   for (const target::ImportSlot& slot : names.imports) {
     const StampedName wanted = {.name = slot.symbol};
-    const auto known = std::lower_bound(kStampedNames.begin(), kStampedNames.end(), wanted, is_less);
+    const auto known =
+        std::lower_bound(kStampedNames.begin(), kStampedNames.end(), wanted, is_less);
     if (known == kStampedNames.end() || known->name != slot.symbol || exports(names, slot.symbol))
       continue;
     found.push_back({slot.slot_address, known->where});
