@@ -6,23 +6,57 @@
 #include <span>
 #include <utility>
 
+#include <sys/ptrace.h>
+#include <x86intrin.h>
+
 #include "engine/record/recorded_process.h"
 #include "recorder/signal_records.h"
 #include "target/process.h"
 
 namespace clew::engine {
 
+namespace {
+
+constexpr std::array<uint8_t, 2> kReadTime = {0x0f, 0x31};  // rdtsc
+
+bool reads_time(pid_t process, uint64_t address) {
+  std::array<uint8_t, kReadTime.size()> bytes{};
+  return target::read_memory(process, address, bytes) && bytes == kReadTime;
+}
+
+}  // namespace
+
 // On the way from an original to its copy, behind the record of that, a thread is where that leads.
 user_regs_struct RecordedProcess::in_copy(pid_t process, user_regs_struct registers) const {
-  const auto installed = std::find_if(
-      installed_.begin(), installed_.end(),
-      [&](const Installed& one) { return registers.rip - one.room.address < one.room.size_bytes; });
-  if (installed == installed_.end() || installed->has_copy_of(registers.rip)) return registers;
+  const Installed* const installed = installed_at(registers.rip);
+  if (installed == nullptr || installed->has_copy_of(registers.rip)) return registers;
   std::array<uint8_t, recorder::kEnteringBytesMax> bytes{};
   if (!target::read_memory(process, registers.rip, bytes)) return registers;
   const auto entered = recorder::entered(bytes, registers.rip);
   if (entered && installed->has_copy_of(*entered)) registers.rip = *entered;
   return registers;
+}
+
+// A thread that stops in what we have put into the process.
+const RecordedProcess::Installed* RecordedProcess::installed_at(uint64_t pc) const {
+  const auto installed = std::find_if(
+      installed_.begin(), installed_.end(),
+      [pc](const Installed& one) { return pc - one.room.address < one.room.size_bytes; });
+  return installed == installed_.end() ? nullptr : &*installed;
+}
+
+// The program's own reading of it is a signal, as ever.
+bool RecordedProcess::gives_time(pid_t process, const WatchedThread& thread) const {
+  user_regs_struct registers = thread.registers;
+  const Installed* const installed = installed_at(registers.rip);
+  if (installed == nullptr || !reads_time(process, registers.rip)) return false;
+  const auto original = installed->module->copy().original_of(installed->in_shared(registers.rip));
+  if (original && reads_time(process, installed->described.load_bias + *original)) return false;
+  const uint64_t ticks = began_.ticks == 0 ? 0 : __rdtsc();
+  registers.rax = ticks & UINT32_MAX;
+  registers.rdx = ticks >> 32;
+  registers.rip += kReadTime.size();
+  return ptrace(PTRACE_SETREGS, thread.thread, nullptr, &registers) == 0;
 }
 
 std::optional<uint64_t> RecordedProcess::cursor_in(user_regs_struct registers) const {

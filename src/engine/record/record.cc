@@ -173,6 +173,11 @@ class Recorder final : public WatchListener {
     if (recorded != recorded_.end()) recorded->second->caught(process, thread, signal);
   }
 
+  bool gives_time(pid_t process, const WatchedThread& thread) override {
+    const auto recorded = recorded_.find(process);
+    return recorded != recorded_.end() && recorded->second->gives_time(process, thread);
+  }
+
   [[nodiscard]] bool may_load() const override {
     return std::any_of(recorded_.begin(), recorded_.end(),
                        [](const auto& one) { return one.second->may_load(); });

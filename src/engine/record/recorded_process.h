@@ -83,6 +83,9 @@ class RecordedProcess {
   // A handler of the signal is going to run in this thread: that, and where the thread is, goes
   // into its lobe.
   void caught(pid_t process, const WatchedThread& thread, int signal);
+  // True of a thread that was to get a signal since a probe reads the time stamp counter, which the
+  // process has forbidden itself meanwhile (prctl(2), PR_SET_TSC): it has read it then.
+  [[nodiscard]] bool gives_time(pid_t process, const WatchedThread& thread) const;
   // Its slot is free for another thread, which goes on in its lobe.
   void ended(pid_t thread);
   [[nodiscard]] recorder::Snap snap_of(const Crash& crash, Standstill& threads);
@@ -171,6 +174,7 @@ class RecordedProcess {
   Modules modules_of(pid_t process);
   [[nodiscard]] recorder::Snap new_snap(pid_t process, const Modules& modules) const;
   void copy_threads(Standstill& threads, const Modules& modules, recorder::Snap& snap) const;
+  [[nodiscard]] const Installed* installed_at(uint64_t pc) const;
   [[nodiscard]] user_regs_struct in_copy(pid_t process, user_regs_struct registers) const;
   [[nodiscard]] bool is_in_copy(uint64_t pc) const;
   [[nodiscard]] uint64_t called_from(pid_t process, const user_regs_struct& registers,

@@ -165,6 +165,10 @@ void Watch::handle_signal(const Stop& stop, WatchListener& listener) {
   const ThreadStatus status = status_of(stop.thread);
   siginfo_t info{};
   if (ptrace(PTRACE_GETSIGINFO, stop.thread, nullptr, &info) != 0) info.si_signo = signal;
+  if (signal == SIGSEGV &&
+      listener.gives_time(status.process, {stop.thread, registers_of(stop.thread)})) {
+    return go_on(stop.thread, 0);
+  }
   if (kills(status, info, ends_.fatal)) {
     if (beginning_.erase(status.process) != 0) {
       listener.cannot_begin(

@@ -56,6 +56,8 @@ class WatchListener {
   virtual void crashed(const Crash& crash, Standstill& threads) = 0;
   // A handler is going to run.
   virtual void caught(pid_t process, const WatchedThread& thread, int signal) = 0;
+  // It stands at a signal that is ours alone: it has none then.
+  virtual bool gives_time(pid_t process, const WatchedThread& thread) = 0;
   // It was forked by one that is watched, and has not run.
   virtual void appeared(pid_t process) = 0;
   // The process runs another program, by one thread. Whether that is watched, too.

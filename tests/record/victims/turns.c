@@ -4,7 +4,9 @@
 //
 //     turns pipes|conditions     how a turn is handed over
 //     turns timers               a thread that locks and unlocks, interrupted by a handler that
-//     writes turns forbids              by pipes, in a program that has forbidden itself rdtsc
+//                                writes
+//     turns forbids              by pipes, in a program that has forbidden itself rdtsc
+//     turns forbids_later        the same, in one that forbids it as it is recorded already
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -125,6 +127,8 @@ int main(int count, char** words) {
     execl(words[0], words[0], "pipes", (char*)NULL);
     return 3;
   }
+  if (strcmp(words[1], "forbids_later") == 0 && prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) != 0)
+    return 3;
   void* (*const run)(void*) = strcmp(words[1], "conditions") == 0 ? by_conditions : by_pipes;
   for (intptr_t i = 0; i < kThreads; ++i) {
     if (pipe(pipes[i]) != 0) return 3;
