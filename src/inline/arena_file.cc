@@ -9,9 +9,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/error_text.h"
@@ -211,8 +213,11 @@ bool is_sealed_file_of(int file, pid_t pid) {
   const int seals = fcntl(file, F_GET_SEALS);
   const bool is_sealed = seals >= 0 && (seals & kSizeSeals) == kSizeSeals;
   struct stat info = {};
+  struct statfs system = {};
   const auto facts = target::read_facts(pid);
   if (!is_sealed || !facts || fstat(file, &info) != 0) return false;
+  // One of huge pages has seals, too, and may have no page for who looks at it.
+  if (fstatfs(file, &system) != 0 || system.f_type != TMPFS_MAGIC) return false;
   return info.st_uid == facts->uid || info.st_uid == 0;
 }
 

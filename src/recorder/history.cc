@@ -37,10 +37,10 @@ size_t with_handler(const std::vector<uint32_t>& ring, size_t newest) {
   for (size_t i = 0; i < behind.size(); ++i)
     behind[i] = ring[(newest + 1 + i) % ring.size()];
   if (!is_signal_record(behind)) return newest;
-  size_t last = newest;
-  for (size_t i = 1; i < ring.size() && ring[(newest + i) % ring.size()] != 0; ++i)
-    last = (newest + i) % ring.size();
-  return last;
+  for (size_t i = 1; i < ring.size(); ++i) {
+    if (ring[(newest + i) % ring.size()] == 0) return (newest + i - 1) % ring.size();
+  }
+  return newest;
 }
 
 Records records_of(const SnapModules& modules, const Snap& snap, const SnapThread& thread) {

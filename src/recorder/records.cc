@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 #include "recorder/signal_records.h"
 
@@ -81,10 +82,10 @@ class RecordsReader {
 
   // Newer records have been written over the oldest one, which may have been an extended one.
   void take_torn() {
-    const auto end = std::find_if(left_.rbegin(), left_.rend(), [](uint32_t word) {
-      return !abi::is_extended(word) || is_start(word);
-    });
-    const bool is_oldest = end == left_.rend() && left_.size() < abi::kTimeWords;
+    const bool is_oldest = left_.size() < abi::kTimeWords &&
+                           std::all_of(left_.begin(), left_.end(), [](uint32_t word) {
+                             return abi::is_extended(word) && !is_start(word);
+                           });
     const bool goes_on = !result_.words.empty() && result_.words.back() == kTorn;
     if (is_oldest) {
       left_ = {};
@@ -110,6 +111,15 @@ void drop_unfinished(std::vector<uint32_t>& words) {
   if (is_unfinished) words.erase(words.begin(), own);
 }
 
+// What a handler has left that has returned to a thread with its cursor in a register stands behind
+// the newest record, up to a zero. It ran later than all else there. A zero among the newer words
+// is of a record that a handler has interrupted.
+void drop_stale(std::vector<uint32_t>& words) {
+  const auto half = words.begin() + static_cast<ptrdiff_t>(words.size() / 2);
+  const auto last = std::find(std::make_reverse_iterator(half), words.rend(), 0U);
+  words.erase(words.begin(), last.base());
+}
+
 }  // namespace
 
 std::vector<uint32_t> unroll(std::span<const uint32_t> ring, std::optional<size_t> newest) {
@@ -120,6 +130,7 @@ std::vector<uint32_t> unroll(std::span<const uint32_t> ring, std::optional<size_
   std::vector<uint32_t> words(from, ring.end());
   words.insert(words.end(), ring.begin(), from);
   drop_unfinished(words);
+  drop_stale(words);
   std::erase(words, 0U);
   return words;
 }

@@ -59,6 +59,7 @@ class Walker {
         ++walk_.gaps;
         pending_ |= kGap;
         expected_ = Expected::Lost;
+        walk_.end = PathEnd::Open;
       }
     }
     return std::move(walk_);
@@ -174,14 +175,15 @@ class Walker {
   // A handler begins.
   void interrupt(const Record& signal) {
     const auto place = place_of(signal);
-    const bool is_there = walk_.end == PathEnd::Stopped && place;
+    const bool is_there = std::exchange(walk_.end, PathEnd::Open) == PathEnd::Stopped && place &&
+                          !stack_.empty() && stack_.back().module == place->module;
     if (!is_there && expected_ != Expected::Any) {
       ++walk_.uncertain;
       pending_ |= kUncertain;
     }
     pending_ |= kHandler;
     expect(Expected::Any);
-    if (!is_there || stack_.empty() || walk_.steps.empty()) return;
+    if (!is_there || walk_.steps.empty()) return;
     walk_.parts.push_back({walk_.steps.size() - 1, place->address});
     Activation& top = stack_.back();
     top.sets_later = signal.is_in_memory();

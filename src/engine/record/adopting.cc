@@ -28,7 +28,9 @@ Expected<void> clean_up_after_recorder(pid_t pid) {
 Expected<void> RecordedProcess::adopt_lobes() {
   const pid_t process = attachment_->pid();
   lobes_.emplace(CLEW_TRY(LobeFile::adopt(process, attachment_->arena().slot_count)));
-  auto manifest = parse_manifest(lobes_->note());
+  // The process runs, and can write there.
+  const std::vector<uint8_t> note(lobes_->note().begin(), lobes_->note().end());
+  auto manifest = parse_manifest(note);
   if (!manifest) {
     return fail(
         ErrorCode::Refused,
@@ -39,10 +41,15 @@ Expected<void> RecordedProcess::adopt_lobes() {
     answers_ = CLEW_TRY(inline_::Answers::adopt(*attachment_, modules_, manifest->answers));
   }
   find_slots();
+  const std::vector<pid_t> others = children();
   std::vector<pid_t> gone;
-  for (const auto& [thread, slot] : slots_) {
-    if (status_of(static_cast<pid_t>(thread)).process == 0)
-      gone.push_back(static_cast<pid_t>(thread));
+  for (const auto& [tid, slot] : slots_) {
+    const auto thread = static_cast<pid_t>(tid);
+    if (tid >= abi::kTidReserved) continue;
+    const pid_t its = status_of(thread).process;
+    const bool is_ours =
+        its == process || std::find(others.begin(), others.end(), its) != others.end();
+    if (its == 0 || !is_ours) gone.push_back(thread);
   }
   for (const pid_t thread : gone)
     ended(thread);
@@ -56,7 +63,8 @@ Expected<bool> RecordedProcess::adopt(const Planned& planned) {
   const target::ProcessModule& module = planned.module;
   const auto before =
       std::find_if(before_.begin(), before_.end(), [&](const recorder::SnapModule& one) {
-        return one.path == module.path && one.load_bias == module.load_bias;
+        return one.path == module.path && one.load_bias == module.load_bias &&
+               one.build_id == module.build_id;
       });
   if (before == before_.end()) return false;
   const auto refuse = [&] {
@@ -66,8 +74,7 @@ Expected<bool> RecordedProcess::adopt(const Planned& planned) {
                             attachment_->pid()));
   };
   const uint32_t cursor = places_of({}).cursor;
-  const bool is_it = before->build_id == module.build_id && before->recipe.cursor == cursor;
-  if (!is_it) return refuse();
+  if (before->recipe.cursor != cursor) return refuse();
   auto shared = CLEW_TRY(files_.analyse_again(module, *planned.file, before->recipe));
   const bool is_same = shared->digest() == before->digest &&
                        shared->copy().code_size == before->code_size &&

@@ -113,16 +113,21 @@ std::optional<Frame> caller_of(pid_t process, const Frame& frame, const UnwindRu
 }  // namespace
 
 void CallSites::read(const std::vector<target::ProcessModule>& modules) {
-  for (const target::ProcessModule& module : modules) {
-    const auto [place, is_new] = rows_.try_emplace(key_of(module));
-    if (!is_new || !module.problem.empty()) continue;
-    if (auto rows = target::read_unwind_rows(module.open_path)) place->second = std::move(*rows);
-  }
+  for (const target::ProcessModule& module : modules)
+    (void)rows_of(module);
+}
+
+// Empty where there are none.
+const target::UnwindRows& CallSites::rows_of(const target::ProcessModule& module) {
+  const auto [place, is_new] = rows_.try_emplace(key_of(module));
+  if (!is_new || !module.problem.empty()) return place->second;
+  if (auto rows = target::read_unwind_rows(module.open_path)) place->second = std::move(*rows);
+  return place->second;
 }
 
 std::optional<uint64_t> CallSites::find(pid_t process, const user_regs_struct& registers,
                                         const std::vector<target::ProcessModule>& modules,
-                                        const IsInCopy& is_in_copy) const {
+                                        const IsInCopy& is_in_copy) {
   const bool is_waiting = registers.rbp == 0 && registers.rbx == 0;
   const auto if_known = [is_waiting](uint64_t value) {
     return is_waiting ? std::nullopt : Known(value);
@@ -135,10 +140,9 @@ std::optional<uint64_t> CallSites::find(pid_t process, const user_regs_struct& r
     const uint64_t inside = frame.pc - (frame.is_called ? 1 : 0);
     if (is_in_copy(inside)) return frames == 0 ? std::nullopt : Known(frame.pc);
     const target::ProcessModule* const module = module_at(modules, inside);
-    const auto rows = module == nullptr ? rows_.end() : rows_.find(key_of(*module));
-    if (rows == rows_.end()) return std::nullopt;
+    if (module == nullptr) return std::nullopt;
     const uint64_t address = inside - module->load_bias;
-    const UnwindRule* const rule = rule_at(rows->second, address);
+    const UnwindRule* const rule = rule_at(rows_of(*module), address);
     const auto caller = rule == nullptr ? std::nullopt : caller_of(process, frame, *rule, address);
     if (!caller) return std::nullopt;
     frame = *caller;

@@ -23,15 +23,19 @@ class CallSites {
  public:
   using IsInCopy = std::function<bool(uint64_t pc)>;
 
-  // Reads what it needs of modules that it has not seen yet; some 50 ms for a C library.
+  // Reads what it needs of modules that it has not seen yet, so that nobody waits for it later;
+  // some 10 ms for a C library.
   void read(const std::vector<target::ProcessModule>& modules);
 
-  // Of a thread that stands, or waits. Nothing when it is in a copy itself, or that is not known.
+  // Of a thread that stands, or waits; reads what it meets and has not read. Nothing when it is in
+  // a copy itself, or that is not known.
   [[nodiscard]] std::optional<uint64_t> find(pid_t process, const user_regs_struct& registers,
                                              const std::vector<target::ProcessModule>& modules,
-                                             const IsInCopy& is_in_copy) const;
+                                             const IsInCopy& is_in_copy);
 
  private:
+  const target::UnwindRows& rows_of(const target::ProcessModule& module);
+
   std::map<std::string, target::UnwindRows> rows_;  // By path and build-id.
 };
 

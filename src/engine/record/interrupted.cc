@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <span>
-#include <utility>
 
 #include <sys/ptrace.h>
 #include <x86intrin.h>
@@ -74,9 +73,18 @@ bool RecordedProcess::is_in_copy(uint64_t pc) const {
 }
 
 uint64_t RecordedProcess::called_from(pid_t process, const user_regs_struct& registers,
-                                      const Modules& modules) const {
+                                      const Modules& modules) {
   const auto is_there = [this](uint64_t pc) { return is_in_copy(pc); };
   return call_sites_.find(process, registers, modules, is_there).value_or(0);
+}
+
+// A new thread has the slot of who made it, until it comes to an entry: abi/slot.h.
+bool RecordedProcess::owns(pid_t process, const user_regs_struct& registers, uint32_t slot) const {
+  uint64_t cookie = 0;
+  std::array<uint8_t, sizeof(cookie)> bytes{};
+  if (!target::read_memory(process, places_of({}).cookie, bytes)) return false;
+  std::memcpy(&cookie, bytes.data(), sizeof(cookie));
+  return __atomic_load_n(&control_of(slot).owner, __ATOMIC_ACQUIRE) == registers.fs_base + cookie;
 }
 
 // A handler begins with the cursor in memory, which is older than what a register may have. Where
@@ -84,15 +92,15 @@ uint64_t RecordedProcess::called_from(pid_t process, const user_regs_struct& reg
 void RecordedProcess::caught(pid_t process, const WatchedThread& thread, int signal) {
   const user_regs_struct registers = in_copy(process, thread.registers);
   const auto slot = slot_at(registers.gs_base);
-  if (!slot) return;
+  if (!slot || !owns(process, registers, *slot)) return;
   const auto by_register = cursor_in(registers);
   uint64_t cursor = 0;
   std::memcpy(&cursor, cursor_place(*slot), sizeof(cursor));
   if (by_register) cursor = *by_register;
-  if (!lobes_->has(*slot, cursor)) return;
+  // It has claimed the slot, and has not come to giving it a cursor, which the handler needs.
+  if (!lobes_->has(*slot, cursor)) return set_cursor(*slot, lobes_->start_of(*slot));
   uint64_t place = registers.rip;
   if (!is_in_copy(place)) {
-    if (!std::exchange(has_rows_, true)) call_sites_.read(modules_);
     const uint64_t behind_call = called_from(process, registers, modules_);
     place = behind_call == 0 ? 0 : behind_call - 1;
   }

@@ -37,6 +37,10 @@ class LobeFile {
   // The words of a slot's lobe, which the process writes. Valid while the object lives, after
   // place().
   [[nodiscard]] std::span<const uint32_t> words(uint32_t slot) const;
+  // The cursor of an empty one: the first record goes to the word behind.
+  [[nodiscard]] uint64_t start_of(uint32_t slot) const {
+    return lobe_of(slot) + abi::kLobeBytes - abi::kRecordBytes;
+  }
   // Whether the cursor is at a word of it.
   [[nodiscard]] bool has(uint32_t slot, uint64_t cursor) const;
   // Writes an extended record behind the newest one, which the cursor is at, for a thread that

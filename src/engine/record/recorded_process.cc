@@ -186,7 +186,7 @@ void RecordedProcess::give_cursors() const {
     uint64_t cursor = 0;
     std::memcpy(&cursor, cursor_place(*slot), sizeof(cursor));
     if (control.owner == 0 || lobes_->has(*slot, cursor)) continue;
-    set_cursor(*slot, lobes_->lobe_of(*slot) + abi::kLobeBytes - abi::kRecordBytes);
+    set_cursor(*slot, lobes_->start_of(*slot));
   }
 }
 
@@ -199,7 +199,7 @@ Expected<void> RecordedProcess::reserve_nobodys_slot() const {
       reinterpret_cast<abi::SlotControl*>(arena.slots + slot * arena.slot_stride_bytes);
   __atomic_store_n(&control->tid, abi::kTidReserved, __ATOMIC_RELEASE);
   control->index = slot;
-  const uint64_t cursor = lobes_->lobe_of(slot) + abi::kLobeBytes - abi::kRecordBytes;
+  const uint64_t cursor = lobes_->start_of(slot);
   set_cursor(slot, cursor);
   return attachment_->set_default_slot(attachment_->geometry().window_address + kCursorOffset,
                                        cursor);
@@ -386,7 +386,6 @@ void RecordedProcess::load(bool stands) {
       if (!is_known(module)) load_module(module, is_late);
     }
     modules_ = std::move(*modules);
-    has_rows_ = false;
   }
   (void)attachment_->modules_done();
 }
@@ -547,7 +546,7 @@ recorder::Snap RecordedProcess::new_snap(pid_t process, const Modules& modules) 
 
 // Once more, if one that waited has gone on meanwhile.
 void RecordedProcess::copy_threads(Standstill& threads, const Modules& modules,
-                                   recorder::Snap& snap) const {
+                                   recorder::Snap& snap) {
   constexpr unsigned kCopiesMax = 4;
   for (unsigned copies = 0; copies < kCopiesMax; ++copies) {
     snap.threads.clear();
@@ -610,7 +609,9 @@ void RecordedProcess::add_lobes(recorder::Snap& snap) const {
         std::find_if(snap.threads.begin(), snap.threads.end(),
                      [thread](const recorder::SnapThread& one) { return one.thread == thread; });
     if (owner == snap.threads.end()) continue;
-    if (owner->slot == recorder::kNoSlot) owner->slot = slot;
+    // Another thread of that number may have ended where nobody saw it.
+    const bool is_its = slot_at(owner->registers.gs_base) == slot;
+    if (is_its || owner->slot == recorder::kNoSlot) owner->slot = slot;
     uint64_t cursor = 0;
     std::memcpy(&cursor, cursor_place(slot), sizeof(cursor));
     const std::span<const uint32_t> words = lobes_->words(slot);

@@ -173,12 +173,13 @@ class RecordedProcess {
   using Modules = std::vector<target::ProcessModule>;
   Modules modules_of(pid_t process);
   [[nodiscard]] recorder::Snap new_snap(pid_t process, const Modules& modules) const;
-  void copy_threads(Standstill& threads, const Modules& modules, recorder::Snap& snap) const;
+  void copy_threads(Standstill& threads, const Modules& modules, recorder::Snap& snap);
   [[nodiscard]] const Installed* installed_at(uint64_t pc) const;
+  [[nodiscard]] bool owns(pid_t process, const user_regs_struct& registers, uint32_t slot) const;
   [[nodiscard]] user_regs_struct in_copy(pid_t process, user_regs_struct registers) const;
   [[nodiscard]] bool is_in_copy(uint64_t pc) const;
   [[nodiscard]] uint64_t called_from(pid_t process, const user_regs_struct& registers,
-                                     const Modules& modules) const;
+                                     const Modules& modules);
   void add_modules(const Modules& modules, recorder::Snap& snap) const;
   void add_lobes(recorder::Snap& snap) const;
 
@@ -199,8 +200,7 @@ class RecordedProcess {
   bool opens_libraries_ = false;
   bool follows_loader_ = false;
   uint32_t seen_requests_ = 0;
-  Modules modules_;        // As the loader has them, as far as we have looked.
-  bool has_rows_ = false;  // In call_sites_, of all of them.
+  Modules modules_;  // As the loader has them, as far as we have looked.
 };
 
 }  // namespace clew::engine

@@ -165,7 +165,7 @@ void Watch::handle_signal(const Stop& stop, WatchListener& listener) {
   const ThreadStatus status = status_of(stop.thread);
   siginfo_t info{};
   if (ptrace(PTRACE_GETSIGINFO, stop.thread, nullptr, &info) != 0) info.si_signo = signal;
-  if (signal == SIGSEGV &&
+  if (signal == SIGSEGV && info.si_code == SI_KERNEL &&
       listener.gives_time(status.process, {stop.thread, registers_of(stop.thread)})) {
     return go_on(stop.thread, 0);
   }
@@ -206,6 +206,7 @@ void Watch::handle_exec(pid_t process, WatchListener& listener) {
   (void)ptrace(PTRACE_GETEVENTMSG, process, nullptr, &before);
   const auto executor = static_cast<pid_t>(before);
   if (executor != process) handle_end(executor, listener);
+  executing_.erase(process);
   beginning_.erase(process);
   if (!listener.executes(process)) {
     process_of_.erase(process);
@@ -261,14 +262,19 @@ void Watch::handle_exit(pid_t thread, WatchListener& listener) {
 // for the end of all.
 void Watch::tell_exit(Crash crash, int status, WatchListener& listener) {
   crash.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  if (crash.signal == 0 && registers_of(crash.thread).orig_rax == SYS_exit) return;
+  const bool is_alone =
+      executing_.contains(crash.process) || registers_of(crash.thread).orig_rax == SYS_exit;
+  if (crash.signal == 0 && is_alone) return;
   Standstill threads(stops_, crash.process, crash.thread);
   if (crash.signal == 0) {
     const auto all = threads.threads();
     const auto ends = std::find_if(all.begin(), all.end(), [](const WatchedThread& one) {
       return one.registers.orig_rax == SYS_exit_group;
     });
-    if (ends == all.end()) return;
+    if (ends == all.end()) {
+      executing_.insert(crash.process);
+      return;
+    }
     crash.thread = ends->thread;
     crash.code = WEXITSTATUS(status);
   }
@@ -283,6 +289,7 @@ void Watch::handle_end(pid_t thread, WatchListener& listener) {
   process_of_.erase(known);
   beginning_.erase(thread);
   ending_.erase(thread);
+  executing_.erase(thread);
   listener.ended(process, thread);
 }
 

@@ -114,9 +114,10 @@ class Watch {
   WatchedEnds ends_;
   std::unordered_map<pid_t, pid_t> process_of_;  // Of each thread that we have met.
   std::map<pid_t, inline_::LoaderCalls> beginning_;
-  std::set<pid_t> ending_;  // Processes of whose exit the listener was told.
-  bool is_child_ = true;    // Of ours, whose end we are told in any case.
-  bool is_left_ = false;    // Not a child, and it runs a program that nobody wants to hear of.
+  std::set<pid_t> ending_;     // Processes of whose exit the listener was told,
+  std::set<pid_t> executing_;  // and those whose threads end since one executes a program.
+  bool is_child_ = true;       // Of ours, whose end we are told in any case.
+  bool is_left_ = false;       // Not a child, and it runs a program that nobody wants to hear of.
   Stops stops_;
 };
 

@@ -2,8 +2,11 @@
 // Takes decisions at random, and writes the line of each into a file (argument 1) that outlives it:
 // what is shown can be compared with that, line by line. Argument 2: the seed. Argument 3: how many
 // rounds, 0 for no end; 200 without. Argument 4: handlers decide things, too, 10,000 times a
-// second. Argument 5: in which of them it kills itself.
+// second. Argument 5: in which of them it kills itself. Argument 6: they run in threads that are
+// about to begin.
+#define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -146,6 +149,25 @@ static void start_timer(void) {
   set_timer();
 }
 
+static void* ends_at_once(void* nothing) {
+  return nothing;
+}
+
+// This thread blocks the signal, and the new one gets it in front of its first function.
+static void begin_thread(void) {
+  static pthread_attr_t attributes;
+  sigset_t blocked, none;
+  sigemptyset(&none);
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGALRM);
+  pthread_sigmask(SIG_BLOCK, &blocked, NULL);
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setsigmask_np(&attributes, &none);
+  pthread_t thread;
+  (void)pthread_create(&thread, &attributes, ends_at_once, NULL);
+}
+
 int main(int words_count, char** words) {
   if (words_count < 3) return 2;
   const int file = open(words[1], O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -158,8 +180,10 @@ int main(int words_count, char** words) {
   const unsigned rounds = words_count > 3 ? (unsigned)atoi(words[3]) : 200;
   if (words_count > 5) last_handler = (unsigned)atoi(words[5]);
   if (words_count > 4) start_timer();
-  for (unsigned i = 0; rounds == 0 || i < rounds; ++i)
+  for (unsigned i = 0; rounds == 0 || i < rounds; ++i) {
+    if (words_count > 6) begin_thread();
     odd += tree(5);
+  }
   STEP;
   *(volatile int*)(uintptr_t)(seed & 0) = 1;
   return 3;
