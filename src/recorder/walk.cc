@@ -310,6 +310,9 @@ class Walker {
     if (added == 0 || !known.stopped_at || known.is_interrupted) return false;
     path = paths_of(one).behind_head(one.dag, one.bits, known);
     if (path.end != PathEnd::Stopped || path.blocks.size() < added) return false;
+    // In the same call yet.
+    const Node& last = paths_of(one).flow().nodes()[path.blocks.back()];
+    if (*known.stopped_at == one.interrupted_at && last.call != CallKind::None) return false;
     path.blocks.erase(path.blocks.begin(), path.blocks.begin() + static_cast<ptrdiff_t>(added - 1));
     walk_.parts.push_back({walk_.steps.size(), one.interrupted_at, true});
     add(path);
