@@ -506,6 +506,10 @@ recorder::Snap RecordedProcess::snap_of(const Crash& crash, Standstill& threads)
   snap.reason.address = crash.address;
   if (crash.signal == 0) snap.reason.trigger = recorder::SnapTrigger::Exit;
   copy_threads(threads, modules, snap);
+  // Another one may have stopped first at its exit.
+  std::stable_partition(
+      snap.threads.begin(), snap.threads.end(),
+      [&crash](const recorder::SnapThread& one) { return one.thread == crash.thread; });
   return snap;
 }
 
