@@ -271,7 +271,7 @@ TEST(Records, BeginBehindTheThreadsStart) {
 
 TEST(Records, HaveNoTimeThatIsLaterThanALaterOne) {
   std::vector<uint32_t> words;
-  for (const uint64_t ticks : {10, 30, 20}) {
+  for (const uint64_t ticks : {10U, 30U, 20U}) {
     for (const uint32_t word : time_words(ticks))
       words.push_back(word);
     words.push_back(kDag);
