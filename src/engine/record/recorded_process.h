@@ -110,6 +110,7 @@ class RecordedProcess {
  private:
   // Exceptions may go through copies.
   bool keeps_answers();
+  using Modules = std::vector<target::ProcessModule>;
   // A module that is going to be recorded.
   struct Planned {
     target::ProcessModule module;
@@ -123,6 +124,7 @@ class RecordedProcess {
     Planned planned;
     bool is_gone = false;  // Unloaded. Its records and copies are still there.
 
+    [[nodiscard]] bool is_mapped(const Modules& modules) const;
     [[nodiscard]] bool has_copy_of(uint64_t pc) const {
       return pc - described.copy_address < described.code_size;
     }
@@ -170,7 +172,8 @@ class RecordedProcess {
   [[nodiscard]] std::vector<IdRange> taken_ids() const;
   [[nodiscard]] std::optional<uint64_t> cursor_in(user_regs_struct registers) const;
   [[nodiscard]] bool is_recorded(const target::ProcessModule& module) const;
-  using Modules = std::vector<target::ProcessModule>;
+  // None where reading the time stamp counter is a signal in ourselves.
+  static recorder::ClockPair read_clocks();
   Modules modules_of(pid_t process);
   [[nodiscard]] recorder::Snap new_snap(pid_t process, const Modules& modules) const;
   void copy_threads(Standstill& threads, const Modules& modules, recorder::Snap& snap);
