@@ -55,7 +55,7 @@ bool comes_true(const std::function<bool()>& condition) {
 }
 
 // The call that a thread waits in; -1 when it does not.
-long call_of(pid_t tid) {
+long current_call(pid_t tid) {
   std::ifstream file("/proc/" + std::to_string(tid) + "/syscall");
   long number = -1;
   return file >> number ? number : -1;
@@ -124,7 +124,7 @@ TEST_F(Stopped, AProcessThatIsKilledInACallForUsEndsTheCall) {
     is_called = target.calling_thread() == victim_.pid();
     if (!is_called) continue;
     std::thread killer([&] {
-      EXPECT_TRUE(comes_true([&] { return call_of(victim_.pid()) == SYS_pause; }));
+      EXPECT_TRUE(comes_true([&] { return current_call(victim_.pid()) == SYS_pause; }));
       kill(victim_.pid(), SIGKILL);
     });
     EXPECT_FALSE(target.call({.number = SYS_pause}).has_value());
@@ -192,7 +192,7 @@ TEST_F(Stopped, ThreadsThatAreBornWhileOthersRunAreStopped) {
 
 TEST_F(Stopped, AThreadThatMadeCallsGoesOnWithItsOwn) {
   victim_.send("nap 300");
-  ASSERT_TRUE(comes_true([&] { return call_of(victim_.pid()) == SYS_clock_nanosleep; }));
+  ASSERT_TRUE(comes_true([&] { return current_call(victim_.pid()) == SYS_clock_nanosleep; }));
   {
     StoppedTarget target = stop();
     const auto answer = target.call({.number = SYS_getpid});
@@ -321,7 +321,7 @@ TEST(StoppedByOneWhoDies, AThreadHasItsVectorsAndRightsAsBefore) {
 TEST(StoppedSharers, OfItsMemoryMakeNoCallsForAProcess) {
   const pid_t pid = fork();
   if (pid == 0) sleep_beside_a_spinning_sharer();
-  ASSERT_TRUE(comes_true([&] { return call_of(pid) == SYS_poll; }));
+  ASSERT_TRUE(comes_true([&] { return current_call(pid) == SYS_poll; }));
   std::vector<pid_t> sharers;
   {
     auto target = StoppedTarget::stop(pid, kTimeout);

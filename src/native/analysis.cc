@@ -24,7 +24,7 @@ constexpr Value in_register() {
   return {.kind = Value::Kind::Register};
 }
 
-constexpr uint16_t bit(uint8_t bpf_register) {
+constexpr uint16_t register_bit(uint8_t bpf_register) {
   return static_cast<uint16_t>(1U << bpf_register);
 }
 
@@ -317,7 +317,7 @@ Expected<void> Analysis::check(size_t index) const {
   if (op.kind != Kind::Call) return {};
   const uint16_t arguments = argument_registers(op.accessor);
   for (uint8_t r = 1; r <= 5; ++r) {
-    const bool is_read = (arguments & bit(r)) != 0;
+    const bool is_read = (arguments & register_bit(r)) != 0;
     if (is_read && is_context(r)) return refuse("the context pointer is given to an accessor");
   }
   return {};
@@ -380,7 +380,7 @@ uint16_t Analysis::live_before(size_t index) const {
   const Facts& facts = facts_[index];
   uint32_t live = facts.live_after;
   const auto written = result_register(op);
-  if (written) live &= ~uint32_t{bit(*written)};
+  if (written) live &= ~uint32_t{register_bit(*written)};
   if (facts.needed) live |= register_reads(op, facts);
   return static_cast<uint16_t>(live);
 }
@@ -422,7 +422,7 @@ bool Analysis::update_live(size_t index) {
   if (outcome != Outcome::NotTaken) add(op.target);
   if (outcome != Outcome::Taken && op.kind != Kind::Exit) add(index + 1);
   const auto written = result_register(op);
-  const bool wanted = written && (live & bit(*written)) != 0;
+  const bool wanted = written && (live & register_bit(*written)) != 0;
   const bool needed = (has_effect(op) && !dead_branch) || wanted;
   const bool changed = live != facts.live_after || needed != facts.needed;
   facts.live_after = static_cast<uint16_t>(live);
@@ -524,7 +524,7 @@ std::optional<uint8_t> result_register(const Operation& op) {
 uint16_t register_reads(const Operation& op, const Facts& facts) {
   uint32_t reads = 0;
   const auto read = [&](uint8_t r) {
-    if (facts.values[r].is_register()) reads |= bit(r);
+    if (facts.values[r].is_register()) reads |= register_bit(r);
   };
   const bool known = result_register(op) && !facts.result.is_register();
   if (known) return 0;  // The result is loaded as a constant, or moved from a live register.
@@ -553,7 +553,7 @@ uint16_t register_reads(const Operation& op, const Facts& facts) {
       break;
     case Kind::Call:
       for (uint8_t r = 1; r <= 5; ++r) {
-        if ((argument_registers(op.accessor) & bit(r)) != 0) read(r);
+        if ((argument_registers(op.accessor) & register_bit(r)) != 0) read(r);
       }
       break;
     case Kind::Nothing:

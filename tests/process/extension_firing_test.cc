@@ -49,7 +49,7 @@ s64 word_at(const long *p) { long value; return clew_read(&value, 8, p) ? value 
 s64 length(const char *p) { char text[32]; return clew_read_string(text, 32, p); }
 )";
 
-RegisterFile with(uint64_t rdi, uint64_t rsi = 0, uint64_t rdx = 0) {
+RegisterFile arguments(uint64_t rdi, uint64_t rsi = 0, uint64_t rdx = 0) {
   RegisterFile registers = {};
   registers[kRdi] = rdi;
   registers[kRsi] = rsi;
@@ -130,11 +130,11 @@ class ExtensionFiring : public testing::Test {
 };
 
 TEST_F(ExtensionFiring, ArgumentsAndResultsAreConverted) {
-  EXPECT_EQ(value_of<uint64_t>("five(arg0, arg1, 3, 4, 5)", with(1, 2)), 54321U);
-  EXPECT_EQ(value_of<int8_t>("narrow(arg0)", with(0x1ff)), -1);
-  EXPECT_EQ(value_of<int64_t>("(int64_t)narrow(arg0)", with(0x180)), -128);
-  EXPECT_EQ(value_of<uint64_t>("(uint64_t)half(arg0)", with(0x1'2345)), 0x2345U);
-  EXPECT_EQ(value_of<uint64_t>("scale((int)arg0)", with(7)), 7000U);
+  EXPECT_EQ(value_of<uint64_t>("five(arg0, arg1, 3, 4, 5)", arguments(1, 2)), 54321U);
+  EXPECT_EQ(value_of<int8_t>("narrow(arg0)", arguments(0x1ff)), -1);
+  EXPECT_EQ(value_of<int64_t>("(int64_t)narrow(arg0)", arguments(0x180)), -128);
+  EXPECT_EQ(value_of<uint64_t>("(uint64_t)half(arg0)", arguments(0x1'2345)), 0x2345U);
+  EXPECT_EQ(value_of<uint64_t>("scale((int)arg0)", arguments(7)), 7000U);
   EXPECT_EQ(value_of<uint64_t>("five(1, 2, 3, five(1, 0, 0, 0, 0), before(7)) + before(0)"),
             1U + 20 + 300 + 1000 + 50000 + 7);
 }
@@ -143,7 +143,7 @@ TEST_F(ExtensionFiring, VariablesKeepTheirValues) {
   ASSERT_NO_FATAL_FAILURE(load("a:b:c:entry /is_new(arg0)/ { trace(arg0); }"));
   const InstalledFiring firing = install();
   for (const uint64_t size : {3, 4, 3, 5, 4, 1027, 6})
-    machine_->fire(firing, with(size));
+    machine_->fire(firing, arguments(size));
   EXPECT_EQ(traced<uint64_t>(), (std::vector<uint64_t>{3, 4, 5, 6}));
 }
 
@@ -151,7 +151,7 @@ TEST_F(ExtensionFiring, VariablesBeginAsTheFileSays) {
   ASSERT_NO_FATAL_FAILURE(load("a:b:c:entry { trace(before(arg0)); }"));
   const InstalledFiring firing = install();
   for (const uint64_t value : {8, 9, 10})
-    machine_->fire(firing, with(value));
+    machine_->fire(firing, arguments(value));
   EXPECT_EQ(traced<uint64_t>(), (std::vector<uint64_t>{5, 8, 9}));
 }
 
@@ -160,8 +160,8 @@ TEST_F(ExtensionFiring, TwoClausesAndTwoSitesShareThem) {
       load("a:b:c:entry { trace(before(arg0)); } a:b:d:entry { trace(before(arg0 + 100)); }"));
   const InstalledFiring one = install();
   const InstalledFiring other = install();
-  machine_->fire(one, with(1));
-  machine_->fire(other, with(2));
+  machine_->fire(one, arguments(1));
+  machine_->fire(other, arguments(2));
   EXPECT_EQ(traced<uint64_t>(), (std::vector<uint64_t>{5, 1, 101, 2}));
 }
 
@@ -169,14 +169,14 @@ TEST_F(ExtensionFiring, AThreadThatGetsTheWindowBeginsAnew) {
   ASSERT_NO_FATAL_FAILURE(
       load("a:b:c:entry { trace(before(arg0)); } a:b:c:entry { trace((uint64_t)is_new(3)); }"));
   const InstalledFiring firing = install();
-  machine_->fire(firing, with(8));
+  machine_->fire(firing, arguments(8));
   EXPECT_EQ(traced<uint64_t>(), (std::vector<uint64_t>{5, 1}));
-  machine_->fire(firing, with(9));
+  machine_->fire(firing, arguments(9));
   EXPECT_EQ(traced<uint64_t>(), (std::vector<uint64_t>{8, 0}));
   EXPECT_EQ(owner(),
             uint64_t{static_cast<uint32_t>(getpid())} << 32 | static_cast<uint32_t>(gettid()));
   owner() += 1;
-  machine_->fire(firing, with(10));
+  machine_->fire(firing, arguments(10));
   EXPECT_EQ(traced<uint64_t>(), (std::vector<uint64_t>{5, 1}));
 }
 
@@ -185,7 +185,7 @@ TEST_F(ExtensionFiring, EachThreadHasItsOwn) {
   const InstalledFiring firing = install();
   const auto count = [&] {
     for (uint64_t i = 0; i < 300; ++i)
-      machine_->fire(firing, with(i % 100));
+      machine_->fire(firing, arguments(i % 100));
   };
   count();
   std::thread([&] {
@@ -198,16 +198,16 @@ TEST_F(ExtensionFiring, EachThreadHasItsOwn) {
 
 TEST_F(ExtensionFiring, PointersAreReadAndBadOnesSaySo) {
   const long words[2] = {11, -12};
-  EXPECT_EQ(value_of<int64_t>("word_at(arg0)", with(address_of(words))), 11);
-  EXPECT_EQ(value_of<int64_t>("word_at((long *)arg0 + 1)", with(address_of(words))), -12);
-  EXPECT_EQ(value_of<int64_t>("word_at(arg0)", with(8)), -1);
-  EXPECT_EQ(value_of<int64_t>("length(arg0)", with(address_of("a text"))), 6);
+  EXPECT_EQ(value_of<int64_t>("word_at(arg0)", arguments(address_of(words))), 11);
+  EXPECT_EQ(value_of<int64_t>("word_at((long *)arg0 + 1)", arguments(address_of(words))), -12);
+  EXPECT_EQ(value_of<int64_t>("word_at(arg0)", arguments(8)), -1);
+  EXPECT_EQ(value_of<int64_t>("length(arg0)", arguments(address_of("a text"))), 6);
   EXPECT_EQ(value_of<int64_t>("length(0)"), -1);
 }
 
 // RFC 1321, A.5.
 TEST_F(ExtensionFiring, FunctionsThatComeWithClewNeedNoName) {
-  const auto call = [](const char* text) { return with(address_of(text), std::strlen(text)); };
+  const auto call = [](const char* text) { return arguments(address_of(text), std::strlen(text)); };
   EXPECT_EQ(value_of<uint64_t>("md5_high(arg0, arg1)", call("abc")), 0x900150983cd24fb0U);
   EXPECT_EQ(value_of<uint64_t>("md5_low(arg0, arg1)", call("abc")), 0xd6963f7d28e17f72U);
   EXPECT_EQ(value_of<uint64_t>("md5_low(arg0, arg1)", call("abcdefghijklmnopqrstuvwxyz")),
@@ -217,7 +217,7 @@ TEST_F(ExtensionFiring, FunctionsThatComeWithClewNeedNoName) {
 TEST_F(ExtensionFiring, ArgumentsOfTheProbeAreThereAfterACall) {
   ASSERT_NO_FATAL_FAILURE(
       load("a:b:c:entry { trace(five(arg0, arg1, arg2, before(arg1), arg0) + arg2); }"));
-  const RegisterFile before = with(1, 2, 3);
+  const RegisterFile before = arguments(1, 2, 3);
   EXPECT_EQ(machine_->fire(install(), before), before);
   EXPECT_EQ(traced<uint64_t>(), std::vector<uint64_t>{1 + 20 + 300 + 5000 + 10000 + 3});
 }
@@ -239,7 +239,7 @@ TEST_F(ExtensionFiring, EveryRegisterIsLeftAndCanBeLookedAt) {
 }
 
 TEST_F(ExtensionFiring, LoopsThatEndAreFine) {
-  EXPECT_EQ(value_of<uint64_t>("spin(arg0)", with(5000)), 5000U);
+  EXPECT_EQ(value_of<uint64_t>("spin(arg0)", arguments(5000)), 5000U);
   EXPECT_EQ(machine_->out_of_fuel(), 0U);
 }
 
@@ -248,17 +248,17 @@ TEST_F(ExtensionFiring, EndlessLoopsAreCutAndCounted) {
   ASSERT_NO_FATAL_FAILURE(load("a:b:c:entry { trace(arg0); } a:b:c:entry { trace(spin(arg0)); }"));
   const InstalledFiring firing = install();
   for (int i = 0; i < 3; ++i)
-    machine_->fire(firing, with(uint64_t{1} << 40));
+    machine_->fire(firing, arguments(uint64_t{1} << 40));
   EXPECT_EQ(machine_->out_of_fuel(), 3U);
   EXPECT_EQ(traced<uint64_t>().size(), 3U);  // Of the clauses in front of it.
-  machine_->fire(firing, with(uint64_t{1} << 40));
+  machine_->fire(firing, arguments(uint64_t{1} << 40));
   for (int i = 0; i < 20; ++i)
-    machine_->fire(firing, with(uint64_t{1} << 40));
+    machine_->fire(firing, arguments(uint64_t{1} << 40));
   EXPECT_EQ(machine_->out_of_fuel(), 8U);
   EXPECT_EQ(machine_->left_alone(), 16U);
   EXPECT_EQ(traced<uint64_t>().size(), 5U);
   owner() += 1;  // The process has had its eight: the tracer is about to take the probe out.
-  machine_->fire(firing, with(uint64_t{1} << 40));
+  machine_->fire(firing, arguments(uint64_t{1} << 40));
   EXPECT_EQ(machine_->out_of_fuel(), 8U);
   EXPECT_EQ(machine_->left_alone(), 17U);
   EXPECT_EQ(traced<uint64_t>().size(), 0U);
@@ -270,7 +270,7 @@ TEST_F(ExtensionFiring, WildStoresDoNoHarm) {
   ASSERT_NO_FATAL_FAILURE(load("a:b:c:entry { trace(wild(arg0)); }"));
   const InstalledFiring firing = install();
   for (uint64_t i = 0; i < 64; ++i)
-    machine_->fire(firing, with(address_of(words.data() + 8 * i)));
+    machine_->fire(firing, arguments(address_of(words.data() + 8 * i)));
   EXPECT_EQ(words, std::vector<uint64_t>(60000, 7));
 }
 
@@ -290,7 +290,7 @@ TEST_F(ExtensionFiring, AHeaderThatAFunctionHasFilledDoesNoHarm) {
       a:b:c:entry { scramble(arg0 + 7); exit(1); })"));
   const InstalledFiring firing = install();
   std::vector<uint64_t> words(1000, 7);
-  RegisterFile before = with(0, address_of(words.data()));
+  RegisterFile before = arguments(0, address_of(words.data()));
   bool was_filled = false;
   for (uint64_t seed = 1; seed < 3000; ++seed) {
     before[kRdi] = seed * 0x9E37'79B9'7F4A'7C15U;
