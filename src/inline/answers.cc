@@ -11,7 +11,8 @@
 
 #include "code/windows.h"
 #include "inline/attachment_state.h"
-#include "target/module_image.h"
+#include "target/exported_code.h"
+#include "target/linked_names.h"
 
 namespace clew::inline_ {
 
@@ -125,24 +126,12 @@ std::optional<code::Window> find_window(const code::ModuleCode& code, uint64_t f
 
 // The function by itself, which is decoded in no time: as it is compiled from C, nobody but itself
 // leads behind its first byte.
-Expected<code::ModuleText> slice_of(const target::ModuleImage& image,
-                                    const target::Function& function) {
+code::ModuleText slice_of(const target::ExportedCode& finder) {
   code::ModuleText text;
-  const target::Section* const section = image.section_at(function.address);
-  if (section == nullptr) return text;
-  const std::span<const uint8_t> bytes = CLEW_TRY(image.bytes(*section));
-  const uint64_t offset = function.address - section->address;
-  if (offset >= bytes.size()) return text;
-  const uint64_t size = std::min({function.size_bytes, bytes.size() - offset, kSliceBytesMax});
-  text.sections.push_back({function.address, bytes.subspan(offset, size), true});
-  text.functions.push_back({.address = function.address, .size_bytes = size});
+  text.sections.push_back({finder.address, finder.bytes, true});
+  text.functions.push_back({.address = finder.address, .size_bytes = finder.bytes.size()});
   return text;
 }
-
-struct Finder {
-  target::ModuleImage image;
-  const target::Function* function = nullptr;
-};
 
 bool is_named(const target::ProcessModule& module, std::span<const std::string_view> beginnings) {
   const std::string_view file = std::string_view(module.path).substr(module.path.rfind('/') + 1);
@@ -151,44 +140,28 @@ bool is_named(const target::ProcessModule& module, std::span<const std::string_v
                      [&](std::string_view beginning) { return file.starts_with(beginning); });
 }
 
-// What is asked for is exported.
-Expected<target::ModuleImage> read_exports(const target::ProcessModule& module) {
-  target::ReadOptions options;
-  options.debug_directory.clear();
-  return target::ModuleImage::read(module.open_path, options);
-}
-
 // An unwinder that does not ask the function: of gcc before 12, or LLVM's.
 bool asks_elsewhere(const target::ProcessModule& module) {
   constexpr std::array<std::string_view, 2> kUnwinders = {"libgcc_s.so", "libunwind"};
   if (!is_named(module, kUnwinders)) return false;
-  const auto image = read_exports(module);
-  if (!image) return true;
-  const auto slots = image->import_slots(kFinder);
-  return !slots || slots->empty();
+  const auto names = target::read_linked_names(module.open_path);
+  return !names || std::none_of(names->imports.begin(), names->imports.end(),
+                                [](const auto& slot) { return slot.symbol == kFinder; });
 }
 
-std::optional<Finder> find_finder(const target::ProcessModule& module) {
+std::optional<target::ExportedCode> find_finder(const target::ProcessModule& module) {
   constexpr std::array<std::string_view, 2> kLibraries = {"libc.so", "ld-linux"};
   if (!is_named(module, kLibraries)) return std::nullopt;
-  auto image = read_exports(module);
-  if (!image) return std::nullopt;
-  for (const target::Function& function : image->functions()) {
-    for (const target::FunctionName& name : function.names) {
-      if (name.linkage == kFinder) return Finder{std::move(*image), &function};
-    }
-  }
-  return std::nullopt;
+  auto finder = target::read_exported_code(module.open_path, kFinder, kSliceBytesMax);
+  return finder ? std::move(*finder) : std::nullopt;
 }
 
-Expected<AnsweringCode> code_of(const Finder& finder, const target::ProcessModule& module,
-                                const CopyRoom& room) {
-  const AnsweringPlaces places = {.function = finder.function->address,
-                                  .load_bias = module.load_bias,
-                                  .code = room.address + kTableBytes,
-                                  .table = room.address};
-  const code::ModuleText text = CLEW_TRY(slice_of(finder.image, *finder.function));
-  return make_answering_code(code::analyse(text), places);
+Expected<AnsweringCode> code_of(const target::ExportedCode& finder,
+                                const target::ProcessModule& module, const CopyRoom& room) {
+  return make_answering_code(code::analyse(slice_of(finder)), {.function = finder.address,
+                                                               .load_bias = module.load_bias,
+                                                               .code = room.address + kTableBytes,
+                                                               .table = room.address});
 }
 
 std::span<uint8_t> bytes_of(std::vector<Answer>& table) {

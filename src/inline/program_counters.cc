@@ -93,6 +93,27 @@ const target::Mapping* mapping_of(std::span<const target::Mapping> maps, uint64_
   return map != maps.end() && map->contains(address) ? &*map : nullptr;
 }
 
+// The process's own writable memory, in pieces that `read` (uint64_t, std::span<uint8_t>) gives;
+// behind what it does not give a mapping is left. To `look` (uint64_t, std::span<const uint64_t>).
+template <typename Read, typename Look>
+void for_each_piece(std::span<const target::Mapping> maps, const Read& read, const Look& look) {
+  std::vector<uint64_t> piece(8192);
+  uint64_t left = kFrameSearchMax;
+  for (const target::Mapping& map : maps) {
+    if (!map.readable || !map.writable || map.shared) continue;
+    const uint64_t end = map.start + std::min(map.size_bytes(), left);
+    left -= end - map.start;
+    for (uint64_t begin = map.start; begin < end;) {
+      const auto words =
+          std::span(piece).first(std::min<uint64_t>(piece.size(), (end - begin) / 8));
+      const auto bytes = std::span(reinterpret_cast<uint8_t*>(words.data()), words.size_bytes());
+      if (!read(begin, bytes)) break;
+      look(begin, std::span<const uint64_t>(words));
+      begin += bytes.size();
+    }
+  }
+}
+
 // What a handler that has ended, or jumped out, leaves behind still looks like a frame, until
 // something else is written there. A frame is alive unless everything says that it is not.
 class Remains {
@@ -162,17 +183,13 @@ class Remains {
 
   // Of the process's own memory, in which find_resting_frames() looks, too.
   void for_each_word(const std::function<void(uint64_t at, uint64_t word)>& look) const {
-    uint64_t left = kFrameSearchMax;
-    std::vector<uint64_t> words;
-    for (const target::Mapping& map : maps_) {
-      if (!map.readable || !map.writable || map.shared || left == 0) continue;
-      words.resize(std::min(map.size_bytes(), left) / 8);
-      left -= words.size() * 8;
-      const auto bytes = std::span(reinterpret_cast<uint8_t*>(words.data()), words.size() * 8);
-      if (!target_.read(map.start, bytes)) continue;
+    const auto read = [this](uint64_t at, std::span<uint8_t> bytes) {
+      return target_.read(at, bytes).has_value();
+    };
+    for_each_piece(maps_, read, [&](uint64_t begin, std::span<const uint64_t> words) {
       for (size_t i = 0; i < words.size(); ++i)
-        look(map.start + i * 8, words[i]);
-    }
+        look(begin + i * 8, words[i]);
+    });
   }
 
   // Below the stack pointer and its red zone of the only thread that has to do with the mapping.
@@ -256,18 +273,13 @@ std::vector<uint64_t> find_resting_frames(pid_t pid, uint64_t restorer) {
   std::vector<uint64_t> found;
   const auto maps = target::read_memory_map(pid);
   if (restorer == 0 || !maps) return found;
-  uint64_t left = kFrameSearchMax;
-  std::vector<uint64_t> words;
-  for (const target::Mapping& map : *maps) {
-    const bool searched = map.readable && map.writable && !map.shared && left != 0;
-    if (!searched) continue;
-    words.resize(std::min(map.size_bytes(), left) / 8);
-    left -= words.size() * 8;
-    const auto bytes = std::span(reinterpret_cast<uint8_t*>(words.data()), words.size() * 8);
-    if (!target::read_memory(pid, map.start, bytes)) continue;
+  const auto read = [pid](uint64_t at, std::span<uint8_t> bytes) {
+    return target::read_memory(pid, at, bytes).has_value();
+  };
+  for_each_piece(*maps, read, [&](uint64_t begin, std::span<const uint64_t> words) {
     for (auto at = words.begin(); (at = std::find(at, words.end(), restorer)) != words.end(); ++at)
-      found.push_back(map.start + static_cast<uint64_t>(at - words.begin()) * 8 + kSavedRip);
-  }
+      found.push_back(begin + static_cast<uint64_t>(at - words.begin()) * 8 + kSavedRip);
+  });
   return found;
 }
 

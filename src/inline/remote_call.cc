@@ -33,7 +33,8 @@ namespace {
 constexpr std::array<uint8_t, 3> kCallAndReturn = {0x0f, 0x05, 0xc3};
 constexpr std::array<uint8_t, 9> kRestorer = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 constexpr uint64_t kRedZone = 128;
-constexpr uint64_t kSearchMax = 8ULL << 20;  // Bytes of one mapping that are searched for gadgets.
+constexpr uint64_t kSearchMax = 8ULL << 20;  // Bytes of one mapping that are searched for gadgets,
+constexpr uint64_t kSearchPiece = 64ULL << 10;  // so many of them at a time.
 constexpr uint64_t kAllSignals = ~uint64_t{0};
 constexpr int kRegisterSetXstate = 0x202;  // NT_X86_XSTATE
 constexpr uint64_t kXstateMax = 16384;
@@ -173,27 +174,42 @@ std::optional<uint64_t> find_bytes(std::span<const uint8_t> where, std::span<con
   return static_cast<uint64_t>(static_cast<const uint8_t*>(at) - where.data());
 }
 
+// What is found first counts.
+struct FoundGadgets {
+  Gadgets gadgets;
+  uint64_t only_call = 0;  // Without a return behind it.
+
+  [[nodiscard]] bool is_whole() const { return gadgets.system_call != 0 && gadgets.restorer != 0; }
+  void look_in(uint64_t address, std::span<const uint8_t> bytes) {
+    const auto note = [&](uint64_t& place, std::span<const uint8_t> what) {
+      if (place != 0) return;
+      if (const auto at = find_bytes(bytes, what)) place = address + *at;
+    };
+    note(only_call, std::span(kCallAndReturn).first(2));
+    note(gadgets.system_call, kCallAndReturn);
+    note(gadgets.restorer, kRestorer);
+  }
+};
+
 }  // namespace
 
 Expected<Gadgets> find_gadgets(pid_t pid) {
-  uint64_t only_call = 0;
-  Gadgets gadgets;
-  std::vector<uint8_t> bytes;
+  constexpr uint64_t kOverlap = kRestorer.size() - 1;
+  FoundGadgets found;
+  std::vector<uint8_t> piece(kSearchPiece + kOverlap);
   for (const target::Mapping& map : CLEW_TRY(target::read_memory_map(pid))) {
     // Shared text is an arena, which may be about to go.
     const bool useless = !map.executable || !map.readable || map.shared || map.path == "[vsyscall]";
     if (useless) continue;
-    bytes.resize(std::min<uint64_t>(map.size_bytes(), kSearchMax));
-    if (!target::read_memory(pid, map.start, bytes)) continue;
-    const auto call = find_bytes(bytes, kCallAndReturn);
-    const auto any = find_bytes(bytes, std::span(kCallAndReturn).first(2));
-    const auto restorer = find_bytes(bytes, kRestorer);
-    if (any && only_call == 0) only_call = map.start + *any;
-    if (call && gadgets.system_call == 0) gadgets.system_call = map.start + *call;
-    if (restorer && gadgets.restorer == 0) gadgets.restorer = map.start + *restorer;
-    if (gadgets.system_call != 0 && gadgets.restorer != 0) return gadgets;
+    const uint64_t size = std::min<uint64_t>(map.size_bytes(), kSearchMax);
+    for (uint64_t offset = 0; offset < size && !found.is_whole(); offset += kSearchPiece) {
+      const auto bytes = std::span(piece).first(std::min<uint64_t>(piece.size(), size - offset));
+      if (!target::read_memory(pid, map.start + offset, bytes)) break;
+      found.look_in(map.start + offset, bytes);
+    }
+    if (found.is_whole()) return found.gadgets;
   }
-  if (only_call != 0) return Gadgets{.system_call = only_call, .restorer = 0};
+  if (found.only_call != 0) return Gadgets{.system_call = found.only_call, .restorer = 0};
   return fail(ErrorCode::Refused,
               fmt::format("process {} has no system call instruction [no-syscall]", pid));
 }

@@ -315,17 +315,16 @@ Expected<std::vector<code::LedWindow>> RecordedProcess::write(const target::Proc
   recorder::Entries entries = CLEW_TRY(installable.write_entries(
       places_of(room), {module.load_bias, room.address, room.address + behind.entries}));
   CLEW_TRY(answer(module, installable));
-  std::vector<uint8_t> bytes = shared.copy().bytes;
-  bytes.resize(behind.unwind);
-  const std::vector<uint8_t>& unwind = installable.unwind().bytes;
-  bytes.insert(bytes.end(), unwind.begin(), unwind.end());
-  bytes.resize(behind.entries);
-  bytes.insert(bytes.end(), entries.bytes.begin(), entries.bytes.end());
-  if (copies == CopiesAre::New) {
-    CLEW_TRY(attachment_->write_copies(room, bytes));
-  } else {
-    CLEW_TRY(check_same(room.address, bytes));
-  }
+  const auto put = [&](uint64_t offset, std::span<const uint8_t> bytes) -> Expected<void> {
+    if (copies == CopiesAre::There) return check_same(room.address + offset, bytes);
+    inline_::CopyRoom place = room;
+    place.address += offset;
+    place.size_bytes -= offset;
+    return attachment_->write_copies(place, bytes);
+  };
+  CLEW_TRY(put(0, shared.copy().bytes));
+  CLEW_TRY(put(behind.unwind, installable.unwind().bytes));
+  CLEW_TRY(put(behind.entries, entries.bytes));
   return std::move(entries.windows);
 }
 
