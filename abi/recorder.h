@@ -77,11 +77,55 @@ constexpr uint32_t extended_word(ExtendedRecord type, uint8_t words, uint16_t va
          value;
 }
 // A Time record, in front of what ran later: the value of its first and last word, then the words
-// between, have the time stamp counter's bits 15..0, 46..16, 63..47. What two moments have written
-// has two values: a handler that comes between the stores leaves no record that looks whole.
-inline constexpr uint8_t kTimeWords = 4;
+// behind the first, have the time stamp counter's bits 15..0, 46..16, 63..47. What two moments have
+// written has two values: a handler that comes between the stores leaves no record that looks
+// whole. The word in front of the last is a note:
+//
+//     bit 30                 0: in front of a call
+//     bits 29..27            what that does, a Transfer
+//     bit 24                 1: and leaves the bytes where they are (MSG_PEEK)
+//     bits 23..0             with which descriptor
+//
+//     bit 30                 1: behind such a call
+//     bits 29..0             what it has come back with
+inline constexpr uint8_t kTimeWords = 5;
 inline constexpr unsigned kTimeLowBits = 16;
 inline constexpr unsigned kTimeMiddleBits = 31;
+
+enum class Transfer : uint8_t {
+  None = 0,
+  Sends = 1,  // As many bytes as it says,
+  Receives = 2,
+  SendsSome = 3,  // or of a number that it does not say.
+  ReceivesSome = 4,
+  Closes = 5,
+  Peeks = 6,  // As many as it says, and they stay.
+};
+inline constexpr uint32_t kNoteOfResult = 1U << 30;
+inline constexpr unsigned kResultBits = 30;
+inline constexpr unsigned kTransferShift = 27;
+inline constexpr uint32_t kNoteOfPeeking = 1U << 24;
+inline constexpr unsigned kDescriptorBits = 24;
+
+constexpr uint32_t note_in_front(Transfer transfer, uint32_t descriptor) {
+  return kExtendedBit | static_cast<uint32_t>(transfer) << kTransferShift |
+         (descriptor & ((1U << kDescriptorBits) - 1));
+}
+constexpr Transfer transfer_of(uint32_t note) {
+  const uint32_t transfer = (note & ~kExtendedBit) >> kTransferShift;
+  if (transfer > static_cast<uint32_t>(Transfer::Closes)) return Transfer::None;
+  return (note & kNoteOfPeeking) != 0 ? Transfer::Peeks : static_cast<Transfer>(transfer);
+}
+constexpr uint32_t descriptor_of(uint32_t note) {
+  return note & ((1U << kDescriptorBits) - 1);
+}
+// A number with a sign.
+constexpr int32_t result_of(uint32_t note) {
+  return static_cast<int32_t>(note << (32 - kResultBits)) >> (32 - kResultBits);
+}
+constexpr uint32_t note_behind(uint32_t result) {
+  return kExtendedBit | kNoteOfResult | (result & ((1U << kResultBits) - 1));
+}
 
 constexpr ExtendedRecord extended_type(uint32_t word) {
   return static_cast<ExtendedRecord>(word >> 24 & 0x7f);

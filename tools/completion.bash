@@ -13,7 +13,7 @@ _clew_options() {
       --fuel --format --json" ;;
     record) echo "-p --pid --policy --group -o --output --each --no-cache --no-follow -q --quiet -v --verbose" ;;
     snap) echo "--group -o --output --json -v --verbose" ;;
-    show) echo "--last --thread --source --bundle --json --together -i --interactive -v --verbose" ;;
+    show) echo "--last --thread --source --bundle --json --together --across -i --interactive -v --verbose" ;;
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
       --usdt --vocabulary -v --verbose" ;;
     explain) echo "$request --programs --code -v --verbose" ;;

@@ -17,6 +17,8 @@
 #include "cmd/console.h"
 #include "cmd/line_reader.h"
 #include "cmd/parse_arguments.h"
+#include "cmd/show_across.h"
+#include "cmd/shown_lines.h"
 #include "cmd/shown_text.h"
 #include "cmd/step_session.h"
 #include "cmd/verbs.h"
@@ -57,11 +59,6 @@ std::string name_of_call(uint64_t number) {
 }
 
 // A line of the text, and the source beside it.
-struct TextLine {
-  std::string left;
-  std::optional<std::string> source;
-};
-
 TextLine text_of_stop(const recorder::ShownThread& thread) {
   const recorder::ShownLine& stop = thread.stopped;
   if (stop.module.empty())
@@ -72,23 +69,6 @@ TextLine text_of_stop(const recorder::ShownThread& thread) {
           stop.text};
 }
 
-int32_t least_depth(const recorder::ShownThread& thread) {
-  int32_t least = INT32_MAX;
-  for (const recorder::ShownLine& line : thread.lines)
-    least = std::min(least, line.depth);
-  return least;
-}
-
-TextLine text_of_line(const recorder::ShownThread& thread, size_t number, int32_t least) {
-  const recorder::ShownLine& line = thread.lines[number];
-  const bool is_last = number + 1 == thread.lines.size() && thread.is_recorded;
-  const auto indent = static_cast<int>(std::min(line.depth - least, 30));
-  return {fmt::format("{} {:<28} {:{}}{}{}{}", is_last ? "=>" : "  ", place_text(line), "",
-                      indent * 2, recorder::short_name(line.function),
-                      line.is_inlined ? " (inlined)" : "", marks_text(line.marks)),
-          line.text};
-}
-
 // A moment that is known stands in front of it.
 bool is_stamped(const recorder::ShownThread& thread, size_t number) {
   return number != 0 && thread.lines[number].began.after &&
@@ -96,13 +76,13 @@ bool is_stamped(const recorder::ShownThread& thread, size_t number) {
 }
 
 // Times stand where they are known, and have a column if any are.
-std::vector<TextLine> text_lines(const recorder::ShownThread& thread) {
+std::vector<TextLine> text_lines(const recorder::Snap& snap, const recorder::ShownThread& thread) {
   constexpr int kTimeColumn = 12;
   std::vector<TextLine> text;
   const int32_t least = least_depth(thread);
   bool has_times = false;
   for (size_t i = 0; i < thread.lines.size(); ++i) {
-    text.push_back(text_of_line(thread, i, least));
+    text.push_back(text_of_line(snap, thread, i, least));
     has_times = has_times || is_stamped(thread, i);
   }
   if (!thread.is_recorded) text.push_back(text_of_stop(thread));
@@ -115,29 +95,13 @@ std::vector<TextLine> text_lines(const recorder::ShownThread& thread) {
   return text;
 }
 
-// Sources stand below each other, but for those behind long lines.
-void print_lines(const std::vector<TextLine>& lines) {
-  constexpr size_t kColumnMax = 72;
-  size_t column = 0;
-  for (const TextLine& line : lines) {
-    if (line.source) column = std::max(column, std::min(line.left.size(), kColumnMax));
-  }
-  for (const TextLine& line : lines) {
-    if (line.source && !line.source->empty()) {
-      fmt::print("{:<{}}  {}\n", line.left, column, *line.source);
-    } else {
-      fmt::print("{}\n", line.left);
-    }
-  }
-}
-
 std::string thread_text(const recorder::Snap& snap, const recorder::ShownThread& thread) {
   return fmt::format("thread {}{}", thread.thread, role_of(snap, thread.is_reason));
 }
 
 void print_thread(const recorder::Snap& snap, const recorder::ShownThread& thread) {
   fmt::print("\n{}: {} records\n", thread_text(snap, thread), thread.records);
-  print_lines(text_lines(thread));
+  print_lines(text_lines(snap, thread));
   if (thread.violations != 0 || thread.gaps != 0) {
     fmt::print("   {} records fit no path, {} gaps\n", thread.violations, thread.gaps);
   }
@@ -204,7 +168,7 @@ void print_together(const recorder::Snap& snap, const recorder::Shown& shown) {
     const int32_t least = least_depth(thread);
     std::vector<TextLine> text;
     for (size_t i = stretch.begin; i < stretch.end; ++i)
-      text.push_back(text_of_line(thread, i, least));
+      text.push_back(text_of_line(snap, thread, i, least));
     print_lines(text);
   }
   for (const recorder::ShownThread& thread : shown.threads) {
@@ -220,32 +184,6 @@ void print_shown(const recorder::Snap& snap, const recorder::Shown& shown) {
     print_thread(snap, thread);
 }
 
-nlohmann::ordered_json names_of(uint8_t marks) {
-  auto names = nlohmann::ordered_json::array();
-  if ((marks & recorder::kGap) != 0) names.push_back("gap");
-  if ((marks & recorder::kViolation) != 0) names.push_back("violation");
-  if ((marks & recorder::kUncertain) != 0) names.push_back("uncertain");
-  if ((marks & recorder::kUnwound) != 0) names.push_back("unwound");
-  if ((marks & recorder::kHandler) != 0) names.push_back("handler");
-  return names;
-}
-
-nlohmann::ordered_json number_or_null(std::optional<int64_t> number) {
-  return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
-}
-
-nlohmann::ordered_json json_of(const recorder::ShownLine& line) {
-  nlohmann::ordered_json one = {{"module", line.module},      {"function", line.function},
-                                {"file", line.file},          {"line", line.line},
-                                {"address", line.address},    {"depth", line.depth},
-                                {"inlined", line.is_inlined}, {"marks", names_of(line.marks)}};
-  one["after_ns"] = number_or_null(line.began.after);
-  one["before_ns"] = number_or_null(line.began.before);
-  one["text"] = nullptr;
-  if (line.text) one["text"] = *line.text;
-  return one;
-}
-
 nlohmann::ordered_json json_of(const recorder::Snap& snap, const recorder::ShownThread& thread) {
   nlohmann::ordered_json one;
   one["thread"] = thread.thread;
@@ -256,8 +194,8 @@ nlohmann::ordered_json json_of(const recorder::Snap& snap, const recorder::Shown
   one["gaps"] = thread.gaps;
   one["lines"] = nlohmann::ordered_json::array();
   for (const recorder::ShownLine& line : thread.lines)
-    one["lines"].push_back(json_of(line));
-  one["stopped"] = json_of(thread.stopped);
+    one["lines"].push_back(json_of_line(snap, line));
+  one["stopped"] = json_of_line(snap, thread.stopped);
   one["stopped"]["recorded"] = thread.is_recorded;
   one["stopped"]["system_call"] = nullptr;
   if (thread.system_call) one["stopped"]["system_call"] = name_of_call(*thread.system_call);
@@ -458,14 +396,15 @@ int record_verb(int argument_count, const char* const* arguments) {
 }
 
 int show_verb(int argument_count, const char* const* arguments) {
-  std::string path;
+  std::vector<std::string> paths;
   recorder::ShowOptions options;
   bool wants_json = false;
   bool is_together = false;
   bool wants_steps = false;
   CLI::App app("Shows what a recorded process ran before its end, or before it was asked.",
                "clew show");
-  app.add_option("snap", path, "the file that clew record wrote, or a bundle's folder")->required();
+  app.add_option("snap", paths, "the file that clew record wrote, or a bundle's folder")
+      ->required();
   auto* const last = app.add_option("--last", options.last, "so many lines of each thread; else 50")
                          ->check(whole_number(1));
   app.add_option("--thread", options.thread, "this thread alone")->check(whole_number(1));
@@ -476,18 +415,35 @@ int show_verb(int argument_count, const char* const* arguments) {
   auto* const together = app.add_flag("--together", is_together,
                                       "all threads' lines in one order, as far as it is known")
                              ->excludes(json);
+  bool is_across = false;
+  auto* const across =
+      app.add_flag(
+             "--across", is_across,
+             "of several snaps: what led to the end of the first one, also in other processes")
+          ->excludes(together);
   auto* const steps = app.add_flag("-i,--interactive", wants_steps,
                                    "step through it, both ways, with gdb's commands")
                           ->excludes(last)
                           ->excludes(json)
-                          ->excludes(together);
+                          ->excludes(together)
+                          ->excludes(across);
   std::string bundle;
   app.add_option("--bundle", bundle, "a folder to make that shows the same on other machines")
       ->excludes(last)
       ->excludes(json)
       ->excludes(together)
+      ->excludes(across)
       ->excludes(steps);
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
+  if (paths.size() > 1 && !is_across) {
+    return wrong_usage(
+        app, fmt::format("'{}' is one snap too many; several are shown by --across", paths[1]));
+  }
+  if (is_across) {
+    const auto shown = show_across(paths, options, wants_json);
+    return shown ? kExitAnswered : report(shown.error());
+  }
+  const std::string& path = paths.front();
   if (!bundle.empty()) {
     const auto bundled = bundle_snap(path, bundle, options);
     return bundled ? kExitAnswered : report(bundled.error());

@@ -43,16 +43,6 @@ size_t with_handler(const std::vector<uint32_t>& ring, size_t newest) {
   return newest;
 }
 
-Records records_of(const SnapModules& modules, const Snap& snap, const SnapThread& thread) {
-  const auto lobe = std::find_if(snap.lobes.begin(), snap.lobes.end(),
-                                 [&](const SnapLobe& one) { return one.slot == thread.slot; });
-  if (lobe == snap.lobes.end()) return {};
-  const auto cursor = modules.cursor_in(thread.registers);
-  auto newest = cursor ? newest_by_register(*lobe, *cursor) : index_of(*lobe, lobe->cursor);
-  if (newest) newest = with_handler(lobe->words, *newest);
-  return read_records(unroll(lobe->words, newest));
-}
-
 // Where the thread is, or the call that it has not come back from.
 uint64_t copied_pc(const SnapModules& modules, const SnapThread& thread) {
   const uint64_t pc = thread.registers.rip;
@@ -74,6 +64,16 @@ size_t count_up_to(std::span<const Piece> pieces, uint64_t address) {
 }
 
 }  // namespace
+
+Records records_of(const SnapModules& modules, const Snap& snap, const SnapThread& thread) {
+  const auto lobe = std::find_if(snap.lobes.begin(), snap.lobes.end(),
+                                 [&](const SnapLobe& one) { return one.slot == thread.slot; });
+  if (lobe == snap.lobes.end()) return {};
+  const auto cursor = modules.cursor_in(thread.registers);
+  auto newest = cursor ? newest_by_register(*lobe, *cursor) : index_of(*lobe, lobe->cursor);
+  if (newest) newest = with_handler(lobe->words, *newest);
+  return read_records(unroll(lobe->words, newest));
+}
 
 Stop stop_of(SnapModules& modules, Places& places, const SnapThread& thread) {
   const uint64_t pc = thread.registers.rip;

@@ -85,6 +85,9 @@ class History final : public Moments {
   size_t pieces_left_ = 0;       // Of the last of these.
 };
 
+// Of the thread's lobe; none where it has none.
+Records records_of(const SnapModules& modules, const Snap& snap, const SnapThread& thread);
+
 // Where a thread stopped that is not to be walked.
 Stop stop_of(SnapModules& modules, Places& places, const SnapThread& thread);
 

@@ -235,9 +235,11 @@ class ProbeMaker {
       const Node& node = function.flow.nodes()[block];
       if (node.call == CallKind::None || node.behind == kNone) continue;
       const Leaving end = function.leaving(block);
-      if (!is_stamped(end, is_behind)) continue;
+      const StampedImport* const import = stamped(end);
+      if (import == nullptr || !is_behind(import->where)) continue;
+      const bool is_noted = import->transfer != abi::Transfer::None;
       add_time(result_.insertions.passed, result_.times_behind, end.last.address,
-               function.live.at_start(node.behind));
+               time_probe(function.live.at_start(node.behind), cursor_, {.is_behind = is_noted}));
     }
   }
 
@@ -245,22 +247,21 @@ class ProbeMaker {
     for (uint32_t block = 0; block < function.size(); ++block) {
       const Leaving end = function.leaving(block);
       const bool leaves = end.calls || end.last.flow == code::Flow::Jump || end.switches();
-      if (!leaves || !is_stamped(end, is_in_front)) continue;
+      const StampedImport* const import = leaves ? stamped(end) : nullptr;
+      if (import == nullptr || !is_in_front(import->where)) continue;
       add_time(result_.insertions.before, result_.times_in_front, end.last.address,
-               function.live.before(end.last.address));
+               time_probe(function.live.before(end.last.address), cursor_,
+                          {.in_front = import->transfer, .flags = import->flags}));
     }
   }
 
-  [[nodiscard]] bool is_stamped(const Leaving& end, bool (*wanted)(Stamped)) const {
-    if (end.callee != kNone) return false;
-    const StampedImport* const import = stamped_by(stamped_, facts_.code, end.last);
-    return import != nullptr && wanted(import->where);
+  [[nodiscard]] const StampedImport* stamped(const Leaving& end) const {
+    return end.callee != kNone ? nullptr : stamped_by(stamped_, facts_.code, end.last);
   }
 
-  void add_time(std::unordered_map<uint64_t, std::vector<uint8_t>>& to,
-                std::unordered_map<uint64_t, uint32_t>& sizes, uint64_t call,
-                const code::Live& live) const {
-    const std::vector<uint8_t> bytes = time_probe(live, cursor_);
+  static void add_time(std::unordered_map<uint64_t, std::vector<uint8_t>>& to,
+                       std::unordered_map<uint64_t, uint32_t>& sizes, uint64_t call,
+                       const std::vector<uint8_t>& bytes) {
     if (bytes.empty()) return;
     sizes.emplace(call, static_cast<uint32_t>(bytes.size()));
     append(to, call, bytes);

@@ -14,18 +14,24 @@ namespace {
 constexpr uint32_t kTimeHighMax =
     (uint32_t{1} << (64 - abi::kTimeLowBits - abi::kTimeMiddleBits)) - 1;
 
-// Of the words of a Time record; nothing when two moments have written them.
-std::optional<uint64_t> ticks_of(std::span<const uint32_t> words) {
+struct TimeRecord {
+  uint64_t ticks = 0;
+  uint32_t note = 0;
+};
+
+// Of the words of one; nothing when two moments have written them.
+std::optional<TimeRecord> time_of(std::span<const uint32_t> words) {
   const uint32_t header = words.front();
-  const bool is_whole = header == words.back() &&
-                        abi::extended_type(header) == abi::ExtendedRecord::Time &&
-                        abi::extended_words(header) == abi::kTimeWords &&
-                        abi::is_extended(words[1]) && abi::is_extended(words[2]);
+  const bool is_whole =
+      header == words.back() && abi::extended_type(header) == abi::ExtendedRecord::Time &&
+      abi::extended_words(header) == abi::kTimeWords && abi::is_extended(words[1]) &&
+      abi::is_extended(words[2]) && abi::is_extended(words[3]);
   const uint32_t high = words[2] & ~abi::kExtendedBit;
   if (!is_whole || high > kTimeHighMax) return std::nullopt;
   const uint64_t middle = words[1] & ~abi::kExtendedBit;
-  return uint64_t{high} << (abi::kTimeLowBits + abi::kTimeMiddleBits) |
-         middle << abi::kTimeLowBits | abi::extended_value(header);
+  const uint64_t ticks = uint64_t{high} << (abi::kTimeLowBits + abi::kTimeMiddleBits) |
+                         middle << abi::kTimeLowBits | abi::extended_value(header);
+  return TimeRecord{ticks, words[3]};
 }
 
 bool is_start(uint32_t word) {
@@ -43,6 +49,7 @@ class RecordsReader {
       if (!abi::is_extended(left_.back())) {
         take(left_.back());
       } else if (is_start(left_.back())) {
+        if (!is_torn_) result_.notes_from = 0;
         break;
       } else if (!take_time() && !take_signal()) {
         take_torn();
@@ -50,8 +57,11 @@ class RecordsReader {
     }
     std::reverse(result_.words.begin(), result_.words.end());
     std::reverse(result_.stamps.begin(), result_.stamps.end());
+    std::reverse(result_.notes.begin(), result_.notes.end());
     for (Stamp& stamp : result_.stamps)
       stamp.record = result_.words.size() - stamp.record;
+    for (Note& note : result_.notes)
+      note.record = result_.words.size() - note.record;
     return std::move(result_);
   }
 
@@ -63,10 +73,13 @@ class RecordsReader {
 
   bool take_time() {
     if (left_.size() < abi::kTimeWords) return false;
-    const auto ticks = ticks_of(left_.last(abi::kTimeWords));
-    if (!ticks) return false;
-    if (result_.stamps.empty() || *ticks <= result_.stamps.back().ticks)
-      result_.stamps.push_back({result_.words.size(), *ticks});
+    const auto time = time_of(left_.last(abi::kTimeWords));
+    if (!time) return false;
+    if (result_.stamps.empty() || time->ticks <= result_.stamps.back().ticks)
+      result_.stamps.push_back({result_.words.size(), time->ticks});
+    if (time->note != abi::kExtendedBit)
+      result_.notes.push_back({result_.words.size(), time->ticks, time->note});
+    if (!is_torn_) result_.notes_from = time->ticks;
     left_ = left_.first(left_.size() - abi::kTimeWords);
     return true;
   }
@@ -92,10 +105,12 @@ class RecordsReader {
       return;
     }
     if (!goes_on) result_.words.push_back(kTorn);
+    is_torn_ = true;
     left_ = left_.first(left_.size() - 1);
   }
 
   std::span<const uint32_t> left_;
+  bool is_torn_ = false;  // Newer records than those that are left.
   Records result_;
 };
 

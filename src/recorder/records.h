@@ -27,12 +27,24 @@ struct Stamp {
   bool operator==(const Stamp&) const = default;
 };
 
+// What stood at that moment in a Time record's note (abi/recorder.h), other than nothing.
+struct Note {
+  size_t record = 0;
+  uint64_t ticks = 0;
+  uint32_t note = 0;
+
+  bool operator==(const Note&) const = default;
+};
+
 struct Records {
   // Oldest first. What is none of a DAG and no Time record stays as it is; but a stretch of
   // words of torn ones is one kTorn. Of the oldest record a part may be gone: it is left out.
   std::vector<uint32_t> words;
   // Oldest first; one that has more ticks than a later one is left out.
   std::vector<Stamp> stamps;
+  std::vector<Note> notes;  // Oldest first.
+  // Notes of later moments are all there: 0 when no record is missing since the thread's Start.
+  uint64_t notes_from = UINT64_MAX;
 };
 
 // No record of a DAG, and a part of none that is whole.

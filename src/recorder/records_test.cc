@@ -36,7 +36,7 @@ std::vector<uint32_t> time_words(uint64_t ticks) {
   return {header(static_cast<uint16_t>(ticks)),
           abi::kExtendedBit | static_cast<uint32_t>(ticks >> 16 & 0x7fffffff),
           abi::kExtendedBit | static_cast<uint32_t>(ticks >> 47),
-          header(static_cast<uint16_t>(ticks))};
+          abi::note_in_front(abi::Transfer::None, 0), header(static_cast<uint16_t>(ticks))};
 }
 
 template <typename Word>
@@ -132,8 +132,9 @@ class Ring {
   uint64_t after = 0;
   bool kept = false;
 
- private:
   static constexpr uint64_t kRax = 0x1122334455667788;
+
+ private:
   static constexpr uint64_t kRdx = 0x99aabbccddeeff00;
   uint8_t* memory_ = nullptr;
   uint64_t lobe_ = 0;
@@ -170,6 +171,61 @@ TEST(TimeRecord, IsWhatTheProbeWritesAndWrapsWithTheRing) {
       EXPECT_EQ(std::count(read.words.begin(), read.words.end(), kTorn), 0);
     }
   }
+}
+
+TEST(TimeRecord, NotesADescriptorInFrontOfACallAndItsResultBehindIt) {
+  Ring ring;
+  Bytes in_front = {0xbf, 0xef, 0xbe, 0xad, 0xf1};  // mov edi, 0xf1adbeef
+  put(in_front, time_probe(kLive, kCursorField, {.in_front = abi::Transfer::Receives}));
+  ring.fill(abi::kLobeWords - 4);
+  ring.run(in_front);
+  EXPECT_TRUE(ring.kept);
+  const Records front = ring.read();
+  ASSERT_EQ(front.notes.size(), 1U);
+  EXPECT_EQ(abi::transfer_of(front.notes[0].note), abi::Transfer::Receives);
+  EXPECT_EQ(abi::descriptor_of(front.notes[0].note), 0xadbeefU);
+  code::Live all_but_flags = code::kAllLive;
+  all_but_flags.flags = 0;
+  for (const code::Live& live : {kDead, kLive, all_but_flags}) {
+    ring.fill(abi::kLobeWords - 4);
+    ring.run(time_probe(live, kCursorField, {.is_behind = true}));
+    const Records behind = ring.read();
+    ASSERT_EQ(behind.notes.size(), 1U);
+    EXPECT_EQ(behind.notes[0].note, abi::note_behind(Ring::kRax & 0xffff'ffff));
+    EXPECT_TRUE(ring.kept || live == kDead);
+    EXPECT_TRUE(ring.is_true(behind));
+  }
+}
+
+// The flags are in rcx, or in r8.
+TEST(TimeRecord, NotesThatACallOnlyLooks) {
+  constexpr uint8_t kPeek = 2;  // MSG_PEEK
+  Ring ring;
+  for (const abi::Register flags : {abi::Register::Rcx, abi::Register::R8}) {
+    for (const uint8_t value : {uint8_t{0}, kPeek, uint8_t{0x41}, uint8_t{0xff}}) {
+      Bytes code = {0xbf, 7, 0, 0, 0};  // mov edi, 7
+      put(code, flags == abi::Register::R8 ? Bytes{0x41, 0xb8} : Bytes{0xb9});
+      put(code, uint32_t{value});
+      code::Live live = kLive;
+      live.registers.add(abi::Register::Rcx);
+      live.registers.add(abi::Register::R8);
+      put(code,
+          time_probe(live, kCursorField, {.in_front = abi::Transfer::Receives, .flags = flags}));
+      ring.fill(abi::kLobeWords - 4);
+      ring.run(code);
+      const Records read = ring.read();
+      ASSERT_EQ(read.notes.size(), 1U);
+      const bool peeks = (value & kPeek) != 0;
+      EXPECT_EQ(abi::transfer_of(read.notes[0].note),
+                peeks ? abi::Transfer::Peeks : abi::Transfer::Receives);
+      EXPECT_EQ(abi::descriptor_of(read.notes[0].note), 7U);
+    }
+  }
+}
+
+TEST(TimeRecord, SaysResultsWithTheirSign) {
+  for (const int32_t result : {0, 1, 4096, (1 << 29) - 1, -1, -4095})
+    EXPECT_EQ(abi::result_of(abi::note_behind(static_cast<uint32_t>(result))), result);
 }
 
 TEST(TimeRecord, IsNotWrittenWhereFlagsAreLive) {

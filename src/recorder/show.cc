@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -26,15 +28,34 @@ ShownLine line_of(const History& history, const Moment& moment) {
   return line;
 }
 
-ShownThread show_thread(History& history, const SnapClock& clock, size_t last) {
+// A call is the last that its step does, so that it is in the last line that begins there or in
+// front of it.
+void add_transfers(const History& history, std::span<const StreamCall> calls,
+                   const std::vector<size_t>& steps, std::vector<ShownLine>& lines) {
+  for (const StreamCall& one : calls) {
+    if (one.call.transfer == abi::Transfer::Closes) continue;
+    const size_t behind = history.walked().step_behind(one.call.record);
+    const auto line = std::lower_bound(steps.begin(), steps.end(), behind);
+    if (line == steps.begin()) continue;
+    lines[static_cast<size_t>(line - steps.begin()) - 1].transfers.push_back(
+        {one.call.transfer, one.call.descriptor, one.call.result, one.stream, one.bytes});
+  }
+}
+
+ShownThread show_thread(History& history, const SnapClock& clock, size_t last,
+                        std::span<const StreamCall> calls) {
   ShownThread shown;
+  std::vector<size_t> steps;
   for (size_t back = 0; back < last; ++back) {
     const auto moment = history.at(back);
     if (!moment) break;
     shown.lines.push_back(line_of(history, *moment));
     shown.lines.back().began = clock.ns_of(history.began(moment->step));
+    steps.push_back(moment->step);
   }
   std::reverse(shown.lines.begin(), shown.lines.end());
+  std::reverse(steps.begin(), steps.end());
+  add_transfers(history, calls, steps, shown.lines);
   const Stop& stop = history.stop();
   shown.is_recorded = stop.is_recorded;
   if (stop.is_recorded && last != 0) {
@@ -106,10 +127,15 @@ Expected<Shown> show(const Snap& snap, const ShowOptions& options) {
   const SnapClock clock(snap);
   Shown shown;
   shown.problems = modules.problems();
-  for (const SnapThread& thread : snap.threads) {
+  const std::vector<StreamCall> calls = stream_calls(modules, snap);
+  for (size_t i = 0; i < snap.threads.size(); ++i) {
+    const SnapThread& thread = snap.threads[i];
     if (options.thread != 0 && thread.thread != options.thread) continue;
     History history(modules, places, snap, thread);
-    shown.threads.push_back(show_thread(history, clock, options.last));
+    std::vector<StreamCall> own;
+    std::copy_if(calls.begin(), calls.end(), std::back_inserter(own),
+                 [i](const StreamCall& one) { return one.thread == i; });
+    shown.threads.push_back(show_thread(history, clock, options.last, own));
     shown.threads.back().thread = thread.thread;
     shown.threads.back().is_reason = is_reason(snap, thread);
     const auto call = static_cast<int64_t>(thread.registers.orig_rax);

@@ -15,8 +15,18 @@
 #include "recorder/places.h"
 #include "recorder/snap.h"
 #include "recorder/snap_clock.h"
+#include "recorder/streams.h"
 
 namespace clew::recorder {
+
+// A call that moves bytes between processes, at the end of a line.
+struct ShownTransfer {
+  abi::Transfer transfer = abi::Transfer::None;
+  uint32_t descriptor = 0;
+  std::optional<int32_t> result{};  // Nothing: it had not come back, or that is not known.
+  std::optional<size_t> stream{};   // In Snap::streams.
+  std::optional<StreamBytes> bytes{};
+};
 
 struct ShownLine {
   std::string module;    // Without folders.
@@ -29,6 +39,7 @@ struct ShownLine {
   // In front of it something may be missing: see marks in walk.h.
   uint8_t marks = 0;
   SpanNs began{};                                  // When it began to run, as far as that is known.
+  std::vector<ShownTransfer> transfers{};          // Oldest first.
   std::optional<std::string> text = std::nullopt;  // Of the source, where that is there.
 };
 

@@ -23,7 +23,7 @@ namespace clew::recorder {
 namespace {
 
 constexpr uint64_t kSidecarMagic = 0x0a65646973776c63;  // "clwside\n"
-constexpr uint64_t kSidecarVersion = 1;                 // Of the file's form.
+constexpr uint64_t kSidecarVersion = 2;                 // Of the file's form.
 constexpr uint64_t kAddressMax = uint64_t{1} << 47;
 
 struct HeadRecord {
@@ -223,8 +223,10 @@ std::optional<SidecarKey> sidecar_key(const target::Digest& file, const Recipe& 
   for (const KnownImport& import : recipe.imports)
     numbers.insert(numbers.end(), {import.slot, import.own});
   numbers.push_back(recipe.imports.size());
-  for (const StampedImport& import : recipe.stamped)
-    numbers.insert(numbers.end(), {import.slot, static_cast<uint64_t>(import.where)});
+  for (const StampedImport& import : recipe.stamped) {
+    numbers.insert(numbers.end(),
+                   {import.slot, static_cast<uint64_t>(import.where), transfer_bits(import)});
+  }
   target::Sha256 sum;
   sum.add(file);
   sum.add({reinterpret_cast<const uint8_t*>(numbers.data()), numbers.size() * sizeof(uint64_t)});

@@ -25,7 +25,7 @@ namespace {
 using target::ByteReader;
 
 constexpr uint64_t kSnapMagic = 0x50414e5357454c43;  // "CLEWSNAP"
-constexpr uint32_t kSnapVersion = 1;
+constexpr uint32_t kSnapVersion = 2;
 constexpr uint64_t kHeaderBytes = 16 + sizeof(Digest);
 constexpr uint64_t kSectionBytes = 24;
 constexpr uint32_t kSectionsMax = 64;
@@ -41,6 +41,7 @@ enum class SectionType : uint32_t {
   Calls = 6,
   Condition = 7,
   Times = 8,
+  Streams = 9,
 };
 
 class Bytes {
@@ -163,8 +164,22 @@ std::vector<uint8_t> clocks_of(const Snap& snap) {
     for (const StampedImport& import : module.recipe.stamped) {
       out.put(import.slot);
       out.put(import.where);
-      out.put(uint32_t{0});
+      out.put(transfer_bits(import));
     }
+  }
+  return out.take();
+}
+
+std::vector<uint8_t> streams_of(const Snap& snap) {
+  Bytes out;
+  out.put_text(snap.network);
+  out.put(static_cast<uint32_t>(snap.streams.size()));
+  for (const SnapStream& stream : snap.streams) {
+    out.put(stream.descriptor);
+    out.put(stream.sent);
+    out.put(stream.received);
+    out.put_text(stream.own);
+    out.put_text(stream.peer);
   }
   return out.take();
 }
@@ -264,10 +279,33 @@ bool read_times(ByteReader& in, Snap& snap) {
     for (uint32_t i = 0; i < count && !in.failed(); ++i) {
       const auto slot = in.read<uint64_t>();
       const auto where = in.read<uint32_t>();
-      (void)in.read<uint32_t>();
+      const auto transfer = in.read<uint32_t>();
       if (where == 0 || where > static_cast<uint32_t>(Stamped::Around)) return false;
-      module.recipe.stamped.push_back({slot, static_cast<Stamped>(where)});
+      const auto import = stamped_import(slot, static_cast<Stamped>(where), transfer);
+      if (!import) return false;
+      module.recipe.stamped.push_back(*import);
     }
+  }
+  return !in.failed();
+}
+
+// Of a socket, with nothing that would disturb a terminal.
+bool is_address(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdef.:[]%") == std::string_view::npos;
+}
+
+bool read_streams(ByteReader& in, Snap& snap) {
+  snap.network = read_text(in);
+  const auto count = in.read<uint32_t>();
+  for (uint32_t i = 0; i < count && !in.failed(); ++i) {
+    SnapStream stream;
+    stream.descriptor = in.read<uint32_t>();
+    stream.sent = in.read<uint64_t>();
+    stream.received = in.read<uint64_t>();
+    stream.own = read_text(in);
+    stream.peer = read_text(in);
+    if (!is_address(stream.own) || !is_address(stream.peer)) return false;
+    snap.streams.push_back(std::move(stream));
   }
   return !in.failed();
 }
@@ -299,6 +337,8 @@ bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) 
       return bytes.size() <= kConditionBytesMax;
     case SectionType::Times:
       return read_times(in, snap);
+    case SectionType::Streams:
+      return read_streams(in, snap);
   }
   return !in.failed();
 }
@@ -331,7 +371,7 @@ std::vector<uint8_t> snap_bytes(const Snap& snap) {
       {SectionType::Reason, reason_of(snap)},   {SectionType::Process, process_of(snap)},
       {SectionType::Modules, modules_of(snap)}, {SectionType::Threads, threads_of(snap)},
       {SectionType::Lobes, lobes_of(snap)},     {SectionType::Calls, calls_of(snap)},
-      {SectionType::Times, clocks_of(snap)},
+      {SectionType::Times, clocks_of(snap)},    {SectionType::Streams, streams_of(snap)},
   };
   if (!snap.condition.empty()) {
     sections.emplace_back(SectionType::Condition,

@@ -19,7 +19,9 @@
 //     Times     two moments, where the recording began and that of the snap: ticks 8 (of the time
 //               stamp counter), time 8 (ns since 1970); then for each module of Modules, in their
 //               order, count 4, 0 4 of calls with Time records, and for each slot 8, where 4
-//               (Stamped), 0 4. Snaps of older versions have none
+//               (Stamped), transfer 4 (stamps.h)
+//     Streams   network, length 4 and bytes; count 4, then for each connection: descriptor 4,
+//               sent 8, received 8, own address and the peer's, each length 4 and bytes
 #pragma once
 
 #include <cstdint>
@@ -81,6 +83,15 @@ struct SnapLobe {
   std::vector<uint32_t> words;  // abi::kLobeWords.
 };
 
+// A TCP connection as it was at the moment of the snap.
+struct SnapStream {
+  uint32_t descriptor = 0;
+  uint64_t sent = 0;      // Bytes that the process has given it since it began,
+  uint64_t received = 0;  // and has taken from it.
+  std::string own;        // "127.0.0.1:6379", "[::1]:80".
+  std::string peer;
+};
+
 // A moment by two clocks; both 0 where the first one cannot be read.
 struct ClockPair {
   uint64_t ticks = 0;  // Of the time stamp counter.
@@ -95,6 +106,9 @@ struct Snap {
   std::vector<SnapModule> modules;
   std::vector<SnapThread> threads;
   std::vector<SnapLobe> lobes;
+  // The boot and the network namespace in which addresses of streams are alike; empty: not known.
+  std::string network;
+  std::vector<SnapStream> streams;
   ClockPair began;
   ClockPair taken;
   // No part of its bytes: of one that was read from a bundle, the folder of its files (bundle.h).

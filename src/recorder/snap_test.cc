@@ -30,7 +30,8 @@ SnapModule some_module() {
                    .cursor = 0x1300,
                    .loops = Loops::Each,
                    .imports = {{8, 0}, {16, 5}},
-                   .stamped = {{24, Stamped::InFront}, {32, Stamped::Around}}};
+                   .stamped = {{24, Stamped::InFront, abi::Transfer::Closes},
+                               {32, Stamped::Around, abi::Transfer::Receives, abi::Register::R8}}};
   module.id_count = 99;
   std::iota(module.digest.begin(), module.digest.end(), uint8_t{1});
   module.build_id = "0123abcd";
@@ -58,6 +59,9 @@ Snap some_snap() {
   lobe.words.resize(abi::kLobeWords);
   std::iota(lobe.words.begin(), lobe.words.end(), 17U);
   snap.lobes = {lobe};
+  snap.network = "boot net:[1]";
+  snap.streams = {
+      {.descriptor = 5, .sent = 7, .received = 9, .own = "1.2.3.4:5", .peer = "[::1]:80"}};
   snap.began = {.ticks = 1000, .time_ns = 5000};
   snap.taken = {.ticks = 3000, .time_ns = 6000};
   return snap;
@@ -154,7 +158,7 @@ TEST(Snap, EachByteThatIsFlippedIsFound) {
 // As a hostile writer does.
 TEST(Snap, EachByteThatIsFlippedUnderARightDigestIsReadOrRefused) {
   constexpr size_t kDigestEnd = 48;
-  constexpr uint32_t kSections = 7;
+  constexpr uint32_t kSections = 8;
   const std::vector<uint8_t> whole = snap_bytes(some_snap());
   std::vector<uint8_t> rest(whole.begin() + kDigestEnd, whole.end());
   ASSERT_EQ(with_header(kSections, rest), whole);
@@ -167,8 +171,26 @@ TEST(Snap, EachByteThatIsFlippedUnderARightDigestIsReadOrRefused) {
   EXPECT_GT(refused, 100U);
 }
 
-// The last section is not counted, as it was not there.
-TEST(Snap, OfAnOlderVersionHasNoTimes) {
+TEST(Snap, HasStreams) {
+  const auto read = parse_snap(snap_bytes(some_snap()));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->network, "boot net:[1]");
+  ASSERT_EQ(read->streams.size(), 1U);
+  EXPECT_EQ(read->streams[0].descriptor, 5U);
+  EXPECT_EQ(read->streams[0].sent, 7U);
+  EXPECT_EQ(read->streams[0].received, 9U);
+  EXPECT_EQ(read->streams[0].own, "1.2.3.4:5");
+  EXPECT_EQ(read->streams[0].peer, "[::1]:80");
+}
+
+TEST(Snap, AnAddressIsNoText) {
+  Snap snap = some_snap();
+  snap.streams[0].peer = "\033[2J";
+  EXPECT_FALSE(parse_snap(snap_bytes(snap)));
+}
+
+// The last sections are not counted, as if they were not there.
+TEST(Snap, WithoutTimesIsRead) {
   constexpr size_t kDigestEnd = 48;
   const std::vector<uint8_t> whole = snap_bytes(some_snap());
   const auto read = parse_snap(with_header(6, {whole.begin() + kDigestEnd, whole.end()}));

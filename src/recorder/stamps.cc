@@ -10,6 +10,9 @@ namespace clew::recorder {
 
 namespace {
 
+using abi::Register;
+using abi::Transfer;
+
 // glibc's functions, what -D_FORTIFY_SOURCE makes of them, and libstdc++'s.
 constexpr auto kStampedNames = std::to_array<StampedName>({
     StampedName{"_ZNSt18condition_variable10notify_allEv", Stamped::InFront},
@@ -23,13 +26,13 @@ constexpr auto kStampedNames = std::to_array<StampedName>({
     StampedName{"__ppoll_chk", Stamped::Around},
     StampedName{"__pread64_chk", Stamped::Around},
     StampedName{"__pread_chk", Stamped::Around},
-    StampedName{"__read_chk", Stamped::Around},
-    StampedName{"__recv_chk", Stamped::Around},
-    StampedName{"__recvfrom_chk", Stamped::Around},
+    StampedName{"__read_chk", Stamped::Around, Transfer::Receives},
+    StampedName{"__recv_chk", Stamped::Around, Transfer::Receives, Register::R8},
+    StampedName{"__recvfrom_chk", Stamped::Around, Transfer::Receives, Register::R8},
     StampedName{"accept", Stamped::Around},
     StampedName{"accept4", Stamped::Around},
     StampedName{"clock_nanosleep", Stamped::Around},
-    StampedName{"close", Stamped::InFront},
+    StampedName{"close", Stamped::InFront, Transfer::Closes},
     StampedName{"cnd_broadcast", Stamped::InFront},
     StampedName{"cnd_signal", Stamped::InFront},
     StampedName{"cnd_timedwait", Stamped::Around},
@@ -89,12 +92,12 @@ constexpr auto kStampedNames = std::to_array<StampedName>({
     StampedName{"pwrite", Stamped::InFront},
     StampedName{"pwrite64", Stamped::InFront},
     StampedName{"pwritev", Stamped::InFront},
-    StampedName{"read", Stamped::Around},
-    StampedName{"readv", Stamped::Around},
-    StampedName{"recv", Stamped::Around},
-    StampedName{"recvfrom", Stamped::Around},
-    StampedName{"recvmmsg", Stamped::Around},
-    StampedName{"recvmsg", Stamped::Around},
+    StampedName{"read", Stamped::Around, Transfer::Receives},
+    StampedName{"readv", Stamped::Around, Transfer::Receives},
+    StampedName{"recv", Stamped::Around, Transfer::Receives, Register::Rcx},
+    StampedName{"recvfrom", Stamped::Around, Transfer::Receives, Register::Rcx},
+    StampedName{"recvmmsg", Stamped::Around, Transfer::ReceivesSome},
+    StampedName{"recvmsg", Stamped::Around, Transfer::Receives},
     StampedName{"select", Stamped::Around},
     StampedName{"sem_clockwait", Stamped::Around},
     StampedName{"sem_post", Stamped::InFront},
@@ -103,12 +106,12 @@ constexpr auto kStampedNames = std::to_array<StampedName>({
     StampedName{"sem_wait", Stamped::Around},
     StampedName{"semop", Stamped::Around},
     StampedName{"semtimedop", Stamped::Around},
-    StampedName{"send", Stamped::InFront},
-    StampedName{"sendfile", Stamped::InFront},
-    StampedName{"sendfile64", Stamped::InFront},
-    StampedName{"sendmmsg", Stamped::InFront},
-    StampedName{"sendmsg", Stamped::InFront},
-    StampedName{"sendto", Stamped::InFront},
+    StampedName{"send", Stamped::Around, Transfer::Sends},
+    StampedName{"sendfile", Stamped::Around, Transfer::Sends},
+    StampedName{"sendfile64", Stamped::Around, Transfer::Sends},
+    StampedName{"sendmmsg", Stamped::Around, Transfer::SendsSome},
+    StampedName{"sendmsg", Stamped::Around, Transfer::Sends},
+    StampedName{"sendto", Stamped::Around, Transfer::Sends},
     StampedName{"shutdown", Stamped::InFront},
     StampedName{"sigqueue", Stamped::InFront},
     StampedName{"sigsuspend", Stamped::Around},
@@ -116,7 +119,7 @@ constexpr auto kStampedNames = std::to_array<StampedName>({
     StampedName{"sigwait", Stamped::Around},
     StampedName{"sigwaitinfo", Stamped::Around},
     StampedName{"sleep", Stamped::Around},
-    StampedName{"splice", Stamped::InFront},
+    StampedName{"splice", Stamped::Around, Transfer::ReceivesSome},
     StampedName{"syscall", Stamped::Around},
     StampedName{"tgkill", Stamped::InFront},
     StampedName{"thrd_create", Stamped::InFront},
@@ -127,8 +130,8 @@ constexpr auto kStampedNames = std::to_array<StampedName>({
     StampedName{"wait4", Stamped::Around},
     StampedName{"waitid", Stamped::Around},
     StampedName{"waitpid", Stamped::Around},
-    StampedName{"write", Stamped::InFront},
-    StampedName{"writev", Stamped::InFront},
+    StampedName{"write", Stamped::Around, Transfer::Sends},
+    StampedName{"writev", Stamped::Around, Transfer::Sends},
 });
 
 constexpr bool is_less(const StampedName& one, const StampedName& other) {
@@ -157,11 +160,27 @@ std::vector<StampedImport> stamped_imports(const target::LinkedNames& names) {
         std::lower_bound(kStampedNames.begin(), kStampedNames.end(), wanted, is_less);
     if (known == kStampedNames.end() || known->name != slot.symbol || exports(names, slot.symbol))
       continue;
-    found.push_back({slot.slot_address, known->where});
+    found.push_back({slot.slot_address, known->where, known->transfer, known->flags});
   }
   std::sort(found.begin(), found.end(),
             [](const StampedImport& a, const StampedImport& b) { return a.slot < b.slot; });
   return found;
+}
+
+uint32_t transfer_bits(const StampedImport& import) {
+  const uint32_t flags = import.flags ? static_cast<uint32_t>(*import.flags) + 1 : 0;
+  return static_cast<uint32_t>(import.transfer) | flags << 8;
+}
+
+std::optional<StampedImport> stamped_import(uint64_t slot, Stamped where, uint32_t bits) {
+  StampedImport import{slot, where, static_cast<abi::Transfer>(bits & 0xff)};
+  if (import.transfer > Transfer::Closes) return std::nullopt;
+  for (const auto flags :
+       {std::optional<Register>(), std::optional(Register::Rcx), std::optional(Register::R8)}) {
+    import.flags = flags;
+    if (transfer_bits(import) == bits) return import;
+  }
+  return std::nullopt;
 }
 
 const StampedImport* stamped_by(std::span<const StampedImport> all, const code::ModuleCode& code,

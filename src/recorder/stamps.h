@@ -11,10 +11,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "abi/recorder.h"
+#include "abi/stub.h"
 #include "code/module_code.h"
 #include "target/linked_names.h"
 
@@ -32,6 +35,10 @@ constexpr bool is_behind(Stamped where) {
 struct StampedName {
   std::string_view name;
   Stamped where = Stamped::Around;
+  // With its first argument, a descriptor; then it is stamped in front, and behind to know how
+  // much.
+  abi::Transfer transfer = abi::Transfer::None;
+  std::optional<abi::Register> flags = std::nullopt;  // MSG_PEEK may be among them.
 };
 // Ascending, as the linker has them (without the version).
 [[nodiscard]] std::span<const StampedName> stamped_names();
@@ -40,9 +47,15 @@ struct StampedName {
 struct StampedImport {
   uint64_t slot = 0;
   Stamped where = Stamped::Around;
+  abi::Transfer transfer = abi::Transfer::None;
+  std::optional<abi::Register> flags = std::nullopt;
 
   bool operator==(const StampedImport&) const = default;
 };
+// All but the slot and where, as files have it: the transfer, and in bits 15..8 its flags' register
+// and 1. Nothing of bits that are none.
+uint32_t transfer_bits(const StampedImport& import);
+std::optional<StampedImport> stamped_import(uint64_t slot, Stamped where, uint32_t transfer_bits);
 
 // Of the file's imports, but for what it exports itself. By slot.
 std::vector<StampedImport> stamped_imports(const target::LinkedNames& names);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recorder/time_probe.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <initializer_list>
 #include <optional>
 #include <utility>
+
+#include <sys/socket.h>
 
 #include "abi/recorder.h"
 #include "abi/stub.h"
@@ -24,11 +27,17 @@ constexpr uint8_t kRedZone = 128;
 
 class TimeProbe {
  public:
-  TimeProbe(const code::Live& live, uint32_t cursor) : live_(live), cursor_(cursor) {}
+  TimeProbe(const code::Live& live, uint32_t cursor, NoteOfTime note)
+      : live_(live), cursor_(cursor), note_(note) {
+    if (note.is_behind) live_.registers.add(Register::Rax);  // Also when nobody looks at it.
+    const bool is_told =
+        live.registers.has(Register::Rdi) && (!note_.flags || live.registers.has(*note_.flags));
+    if (!is_told) note_.in_front = abi::Transfer::None;
+  }
 
   std::vector<uint8_t> run() {
     const std::optional<Register> free = take_free();
-    r_ = free.value_or(Register::Rcx);
+    r_ = free.value_or(note_.flags == Register::Rcx ? Register::Rsi : Register::Rcx);
     keep(free.has_value());
     cursor_to(0x8b);  // mov R, gs:[cursor]
     put_values();
@@ -111,6 +120,7 @@ class TimeProbe {
     put({0xc7, low(r_)});  // mov dword [R], 0
     put_word(0);
     store(Register::Rax);
+    put_note();
     put({0x48, 0xc1, 0xca, abi::kTimeMiddleBits});  // ror rdx, 31
     put({0x48, 0x0f, 0xba, 0xea, 31});              // bts rdx, 31
     store(Register::Rdx);
@@ -119,6 +129,54 @@ class TimeProbe {
     store(Register::Rdx);
     store(Register::Rax);
     go((abi::kTimeWords - 1) * abi::kRecordBytes);
+  }
+
+  void put_note() {
+    if (note_.in_front != abi::Transfer::None) {
+      store(Register::Rdi);
+      keep_bits(abi::kExtendedBit | abi::descriptor_of(UINT32_MAX));  // Like no record of a DAG.
+      if (note_.flags) put_peeking(*note_.flags);
+      set_bits(abi::note_in_front(note_.in_front, 0));
+    } else if (note_.is_behind) {
+      store_result();
+      set_bits(abi::note_behind(0));
+    } else {
+      go(-static_cast<int>(abi::kRecordBytes));
+      if (high(r_) != 0) put({0x41});
+      put({0xc7, low(r_)});  // mov dword [R], …
+      put_word(abi::note_in_front(abi::Transfer::None, 0));
+    }
+  }
+
+  // Of rax as it was, which is in a register or on the stack.
+  void store_result() {
+    if (kept_[0]) return store(*kept_[0]);
+    const auto* const pushed = std::find(pushed_.begin(), pushed_.end(), Register::Rax);
+    const auto above = static_cast<size_t>(pushed_.begin() + pushed_count_ - 1 - pushed);
+    const auto offset = static_cast<uint8_t>(above * sizeof(uint64_t));
+    put({0x48, 0x87, 0x44, 0x24, offset});  // xchg [rsp + …], rax
+    store(Register::Rax);
+    put({0x48, 0x87, 0x44, 0x24, offset});
+  }
+
+  // The byte above the descriptor.
+  void put_peeking(Register flags) {
+    static_assert(abi::kDescriptorBits == 24 && abi::kNoteOfPeeking == 1U << 24);
+    if (high(flags) != 0) put({0x41});
+    put({0xf6, static_cast<uint8_t>(0xc0 | low(flags)), MSG_PEEK});  // test flags8, MSG_PEEK
+    if (high(r_) != 0) put({0x41});
+    put({0x0f, 0x95, static_cast<uint8_t>(0x40 | low(r_)), 3});  // setnz [R + 3]
+  }
+
+  void keep_bits(uint32_t bits) {
+    if (high(r_) != 0) put({0x41});
+    put({0x81, static_cast<uint8_t>(4 << 3 | low(r_))});  // and dword [R], …
+    put_word(bits);
+  }
+  void set_bits(uint32_t bits) {
+    if (high(r_) != 0) put({0x41});
+    put({0x81, static_cast<uint8_t>(1 << 3 | low(r_))});  // or dword [R], …
+    put_word(bits);
   }
 
   // add R16, …
@@ -131,12 +189,14 @@ class TimeProbe {
   // The word in front of the one that was written last.
   void store(Register word) {
     go(-static_cast<int>(abi::kRecordBytes));
-    if (high(r_) != 0) put({0x41});
+    const auto rex = static_cast<uint8_t>(0x40 | high(word) << 2 | high(r_));
+    if (rex != 0x40) put({rex});
     put({0x89, static_cast<uint8_t>(low(word) << 3 | low(r_))});  // mov [R], …
   }
 
   code::Live live_;
   uint32_t cursor_;
+  NoteOfTime note_;
   Register r_ = Register::R11;
   std::array<std::optional<Register>, kWritten.size()> kept_{};
   std::array<Register, kWritten.size() + 1> pushed_{};
@@ -146,8 +206,8 @@ class TimeProbe {
 
 }  // namespace
 
-std::vector<uint8_t> time_probe(const code::Live& live, uint32_t cursor) {
-  return live.flags == 0 ? TimeProbe(live, cursor).run() : std::vector<uint8_t>();
+std::vector<uint8_t> time_probe(const code::Live& live, uint32_t cursor, NoteOfTime note) {
+  return live.flags == 0 ? TimeProbe(live, cursor, note).run() : std::vector<uint8_t>();
 }
 
 }  // namespace clew::recorder

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "engine/clock.h"
 #include "engine/record/recorded_process.h"
+#include "engine/record/streams.h"
 #include "engine/record/thread_status.h"
 
 namespace clew::engine {
@@ -92,6 +93,7 @@ void RecordedProcess::copy_threads(Standstill& threads, const Modules& modules,
           {thread.thread, recorder::kNoSlot, registers, called_from(snap.pid, registers, modules)});
     }
     add_lobes(snap);
+    read_streams(snap.pid, snap);
     if (!threads.has_moved()) return;
   }
 }

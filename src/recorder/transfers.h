@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that move bytes from or to a descriptor, or close it, as a thread's records have them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "abi/recorder.h"
+#include "recorder/records.h"
+
+namespace clew::recorder {
+
+struct TransferCall {
+  size_t record = 0;  // Behind the records in front of this one, and what they led to.
+  abi::Transfer transfer = abi::Transfer::None;
+  uint32_t descriptor = 0;
+  std::optional<int32_t> result{};  // Nothing: it has not come back, or that is not known.
+  uint64_t began = 0;               // By the time stamp counter.
+  uint64_t ended = UINT64_MAX;
+};
+
+// Oldest first. Calls come back in the order in which handlers have interrupted them.
+std::vector<TransferCall> transfers_of(std::span<const Note> notes);
+
+constexpr bool is_sending(abi::Transfer transfer) {
+  return transfer == abi::Transfer::Sends || transfer == abi::Transfer::SendsSome;
+}
+
+}  // namespace clew::recorder
