@@ -99,7 +99,9 @@ enum class Transfer : uint8_t {
   SendsSome = 3,  // or of a number that it does not say.
   ReceivesSome = 4,
   Closes = 5,
-  Peeks = 6,  // As many as it says, and they stay.
+  Connects = 6,
+  Accepts = 7,  // What comes back is the new descriptor.
+  Peeks = 8,    // As many as it says, and they stay: a Receives with kNoteOfPeeking.
 };
 inline constexpr uint32_t kNoteOfResult = 1U << 30;
 inline constexpr unsigned kResultBits = 30;
@@ -112,8 +114,7 @@ constexpr uint32_t note_in_front(Transfer transfer, uint32_t descriptor) {
          (descriptor & ((1U << kDescriptorBits) - 1));
 }
 constexpr Transfer transfer_of(uint32_t note) {
-  const uint32_t transfer = (note & ~kExtendedBit) >> kTransferShift;
-  if (transfer > static_cast<uint32_t>(Transfer::Closes)) return Transfer::None;
+  const uint32_t transfer = (note & ~kExtendedBit) >> kTransferShift & 7;
   return (note & kNoteOfPeeking) != 0 ? Transfer::Peeks : static_cast<Transfer>(transfer);
 }
 constexpr uint32_t descriptor_of(uint32_t note) {

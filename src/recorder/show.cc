@@ -33,7 +33,7 @@ ShownLine line_of(const History& history, const Moment& moment) {
 void add_transfers(const History& history, std::span<const StreamCall> calls,
                    const std::vector<size_t>& steps, std::vector<ShownLine>& lines) {
   for (const StreamCall& one : calls) {
-    if (one.call.transfer == abi::Transfer::Closes) continue;
+    if (!moves_bytes(one.call.transfer)) continue;
     const size_t behind = history.walked().step_behind(one.call.record);
     const auto line = std::lower_bound(steps.begin(), steps.end(), behind);
     if (line == steps.begin()) continue;

@@ -172,6 +172,7 @@ std::vector<uint8_t> clocks_of(const Snap& snap) {
 
 std::vector<uint8_t> streams_of(const Snap& snap) {
   Bytes out;
+  out.put(snap.forked);
   out.put_text(snap.network);
   out.put(static_cast<uint32_t>(snap.streams.size()));
   for (const SnapStream& stream : snap.streams) {
@@ -295,6 +296,7 @@ bool is_address(std::string_view text) {
 }
 
 bool read_streams(ByteReader& in, Snap& snap) {
+  snap.forked = in.read<uint64_t>();
   snap.network = read_text(in);
   const auto count = in.read<uint32_t>();
   for (uint32_t i = 0; i < count && !in.failed(); ++i) {

@@ -20,7 +20,8 @@
 //               stamp counter), time 8 (ns since 1970); then for each module of Modules, in their
 //               order, count 4, 0 4 of calls with Time records, and for each slot 8, where 4
 //               (Stamped), transfer 4 (stamps.h)
-//     Streams   network, length 4 and bytes; count 4, then for each connection: descriptor 4,
+//     Streams   forked 8 (ticks); network, length 4 and bytes; count 4, then for each connection:
+//     descriptor 4,
 //               sent 8, received 8, own address and the peer's, each length 4 and bytes
 #pragma once
 
@@ -109,6 +110,9 @@ struct Snap {
   // The boot and the network namespace in which addresses of streams are alike; empty: not known.
   std::string network;
   std::vector<SnapStream> streams;
+  // When the process, or one that it was forked from, last forked: before that a stream may have
+  // had two of them. By the time stamp counter; 0: never.
+  uint64_t forked = 0;
   ClockPair began;
   ClockPair taken;
   // No part of its bytes: of one that was read from a bundle, the folder of its files (bundle.h).

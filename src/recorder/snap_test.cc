@@ -60,6 +60,7 @@ Snap some_snap() {
   std::iota(lobe.words.begin(), lobe.words.end(), 17U);
   snap.lobes = {lobe};
   snap.network = "boot net:[1]";
+  snap.forked = 1234;
   snap.streams = {
       {.descriptor = 5, .sent = 7, .received = 9, .own = "1.2.3.4:5", .peer = "[::1]:80"}};
   snap.began = {.ticks = 1000, .time_ns = 5000};
@@ -175,6 +176,7 @@ TEST(Snap, HasStreams) {
   const auto read = parse_snap(snap_bytes(some_snap()));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->network, "boot net:[1]");
+  EXPECT_EQ(read->forked, 1234U);
   ASSERT_EQ(read->streams.size(), 1U);
   EXPECT_EQ(read->streams[0].descriptor, 5U);
   EXPECT_EQ(read->streams[0].sent, 7U);

@@ -29,15 +29,15 @@ constexpr auto kStampedNames = std::to_array<StampedName>({
     StampedName{"__read_chk", Stamped::Around, Transfer::Receives},
     StampedName{"__recv_chk", Stamped::Around, Transfer::Receives, Register::R8},
     StampedName{"__recvfrom_chk", Stamped::Around, Transfer::Receives, Register::R8},
-    StampedName{"accept", Stamped::Around},
-    StampedName{"accept4", Stamped::Around},
+    StampedName{"accept", Stamped::Around, Transfer::Accepts},
+    StampedName{"accept4", Stamped::Around, Transfer::Accepts},
     StampedName{"clock_nanosleep", Stamped::Around},
     StampedName{"close", Stamped::InFront, Transfer::Closes},
     StampedName{"cnd_broadcast", Stamped::InFront},
     StampedName{"cnd_signal", Stamped::InFront},
     StampedName{"cnd_timedwait", Stamped::Around},
     StampedName{"cnd_wait", Stamped::Around},
-    StampedName{"connect", Stamped::Around},
+    StampedName{"connect", Stamped::Around, Transfer::Connects},
     StampedName{"epoll_pwait", Stamped::Around},
     StampedName{"epoll_pwait2", Stamped::Around},
     StampedName{"epoll_wait", Stamped::Around},
@@ -174,7 +174,7 @@ uint32_t transfer_bits(const StampedImport& import) {
 
 std::optional<StampedImport> stamped_import(uint64_t slot, Stamped where, uint32_t bits) {
   StampedImport import{slot, where, static_cast<abi::Transfer>(bits & 0xff)};
-  if (import.transfer > Transfer::Closes) return std::nullopt;
+  if (import.transfer > Transfer::Accepts) return std::nullopt;
   for (const auto flags :
        {std::optional<Register>(), std::optional(Register::Rcx), std::optional(Register::R8)}) {
     import.flags = flags;

@@ -88,6 +88,31 @@ TEST(Streams, ADescriptorThatHadBeenClosedWasAnotherOne) {
   EXPECT_FALSE(calls[3].stream);
 }
 
+TEST(Streams, WhatWasOpenWhenTheProcessForkedMayHaveTwo) {
+  Snap snap = with_streams(12, 0);
+  snap.forked = 15;
+  const std::vector<StreamCall> sends = {call(10, Transfer::Sends, 5),
+                                         call(20, Transfer::Sends, 7)};
+  EXPECT_EQ(bytes_of(snap, sends), (Ranges{kNowhere, kNowhere}));
+  snap.streams[0].sent = 7;
+  std::vector<StreamCall> later = {call(10, Transfer::Sends, 5), call(17, Transfer::Connects, 0),
+                                   call(20, Transfer::Sends, 7)};
+  EXPECT_EQ(bytes_of(snap, later), (Ranges{kNowhere, kNowhere, {{0, 7}}}));
+  later[1] = call(17, Transfer::Accepts, 5, 3);
+  EXPECT_EQ(bytes_of(snap, later), (Ranges{kNowhere, kNowhere, {{0, 7}}}));
+  later[1] = call(17, Transfer::Accepts, 6, 3);
+  EXPECT_EQ(bytes_of(snap, later), (Ranges{kNowhere, kNowhere, kNowhere}));
+}
+
+TEST(Streams, DuplicatesAreOne) {
+  Snap snap = with_streams(100, 0);
+  snap.streams.push_back(snap.streams[0]);
+  snap.streams[1].descriptor = 6;
+  const auto bytes = bytes_of(snap, {call(10, Transfer::Sends, 5), call(20, Transfer::Sends, 7, 6),
+                                     call(30, Transfer::Sends, 1)});
+  EXPECT_EQ(bytes, (Ranges{{{87, 92}}, {{92, 99}}, {{99, 100}}}));
+}
+
 TEST(Streams, BehindALostRecordNothingIsCounted) {
   const auto bytes = bytes_of(with_streams(100, 0),
                               {call(10, Transfer::Sends, 5), call(30, Transfer::Sends, 10)}, 20);

@@ -25,6 +25,10 @@ struct TransferCall {
 // Oldest first. Calls come back in the order in which handlers have interrupted them.
 std::vector<TransferCall> transfers_of(std::span<const Note> notes);
 
+constexpr bool moves_bytes(abi::Transfer transfer) {
+  return transfer != abi::Transfer::None && transfer != abi::Transfer::Closes &&
+         transfer != abi::Transfer::Connects && transfer != abi::Transfer::Accepts;
+}
 constexpr bool is_sending(abi::Transfer transfer) {
   return transfer == abi::Transfer::Sends || transfer == abi::Transfer::SendsSome;
 }

@@ -201,7 +201,8 @@ std::optional<uint32_t> RecordedProcess::slot_at(uint64_t gs_base) const {
 }
 
 // One that shares its parent's memory (vfork) goes on as its parent.
-void RecordedProcess::set_aside(pid_t child) const {
+void RecordedProcess::set_aside(pid_t child) {
+  forked_ = read_clocks().ticks;
   if (runs_on_its_parents_memory(child)) return;
   user_regs_struct registers{};
   if (ptrace(PTRACE_GETREGS, child, nullptr, &registers) != 0 || !slot_at(registers.gs_base))

@@ -79,7 +79,7 @@ class RecordedProcess {
   [[nodiscard]] bool may_load() const { return follows_loader_; }
   // A child that one of its processes forked, and that has not run. It would write into its
   // parent's lobe until an entry from outside gives it its own.
-  void set_aside(pid_t child) const;
+  void set_aside(pid_t child);
   // A handler of the signal is going to run in this thread: that, and where the thread is, goes
   // into its lobe.
   void caught(pid_t process, const WatchedThread& thread, int signal);
@@ -199,6 +199,7 @@ class RecordedProcess {
   std::vector<Installed> installed_;
   std::vector<recorder::SnapModule> before_;  // Of a recorder before, which are not installed yet.
   recorder::ClockPair began_;                 // Its recording.
+  uint64_t forked_ = 0;                       // The last time, by the time stamp counter.
   bool is_held_ = false;
   bool opens_libraries_ = false;
   bool follows_loader_ = false;

@@ -74,6 +74,7 @@ recorder::Snap RecordedProcess::new_snap(pid_t process, const Modules& modules) 
   recorder::Snap snap;
   snap.reason.time_ns = static_cast<uint64_t>(clock_ns(CLOCK_REALTIME));
   snap.began = began_;
+  snap.forked = forked_;
   if (attachment_->time_is_readable()) snap.taken = read_clocks();
   snap.pid = process;
   snap.command = command_;
