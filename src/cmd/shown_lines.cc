@@ -24,6 +24,8 @@ std::string text_of(const recorder::Snap& snap, const recorder::ShownTransfer& t
   std::string text = sends ? " (sends " : peeks ? " (peeks at " : " (receives ";
   if (!transfer.result || !(says_how_many || peeks)) {
     text.pop_back();
+  } else if (*transfer.result < -1) {  // More than a note can say.
+    text += "many bytes";
   } else if (*transfer.result < 0) {
     text += "nothing";
   } else {

@@ -19,8 +19,14 @@ struct Position {
   size_t transfer = 0;
 };
 
+struct Sender {
+  Position place;
+  bool is_sure = false;
+};
+
 struct Sending {
   StreamBytes bytes;
+  bool is_sure = false;
   Position place;
 };
 
@@ -51,7 +57,7 @@ class Sendings {
   }
 
   // Who has sent the last byte of what was received.
-  [[nodiscard]] std::optional<Position> of(size_t snap, const ShownTransfer& received) const {
+  [[nodiscard]] std::optional<Sender> of(size_t snap, const ShownTransfer& received) const {
     if (is_sending(received.transfer) || !received.stream || !received.bytes) return std::nullopt;
     const Snap& own = snaps_[snap].snap;
     const SnapStream& stream = own.streams[*received.stream];
@@ -63,7 +69,7 @@ class Sendings {
                          [](uint64_t at, const Sending& one) { return at < one.bytes.begin; });
     if (behind == found->second.begin() || last >= std::prev(behind)->bytes.end)
       return std::nullopt;
-    return std::prev(behind)->place;
+    return Sender{std::prev(behind)->place, std::prev(behind)->is_sure && received.is_sure};
   }
 
  private:
@@ -76,7 +82,8 @@ class Sendings {
         const ShownTransfer& one = transfers[place.transfer];
         if (!is_sending(one.transfer) || !one.stream || !one.bytes) continue;
         const SnapStream& stream = snap.snap.streams[*one.stream];
-        by_direction_[direction(snap.snap, stream.own, stream.peer)].push_back({*one.bytes, place});
+        by_direction_[direction(snap.snap, stream.own, stream.peer)].push_back(
+            {*one.bytes, one.is_sure, place});
       }
     }
   }
@@ -90,20 +97,22 @@ class Sendings {
 std::vector<Leg> across(std::span<const ShownSnap> snaps, size_t thread, size_t last) {
   const Sendings sendings(snaps);
   std::vector<Leg> legs;
-  std::optional<Position> at =
-      Position{.thread = thread, .line = snaps.front().shown.threads[thread].lines.size()};
+  std::optional<Sender> at =
+      Sender{{.thread = thread, .line = snaps.front().shown.threads[thread].lines.size()}, true};
   while (at && last != 0) {
-    const std::vector<ShownLine>& lines = snaps[at->snap].shown.threads[at->thread].lines;
-    // Of a line in the middle of which another leg begins, what stands in front of that.
-    Leg leg{.snap = at->snap,
-            .thread = at->thread,
-            .begin = at->line,
-            .end = std::min(at->line + 1, lines.size())};
-    size_t transfers = at->line < lines.size() ? at->transfer : 0;
-    std::optional<Position> from;
+    const Position place = at->place;
+    const std::vector<ShownLine>& lines = snaps[place.snap].shown.threads[place.thread].lines;
+    Leg leg{.snap = place.snap,
+            .thread = place.thread,
+            .begin = place.line,
+            .end = std::min(place.line + 1, lines.size()),
+            .is_sure = at->is_sure};
+    // Of the line that sends, what stands in front of that.
+    size_t transfers = place.line < lines.size() ? place.transfer : 0;
+    std::optional<Sender> from;
     while (!from) {
       while (transfers != 0 && !from)
-        from = sendings.of(at->snap, lines[leg.begin].transfers[--transfers]);
+        from = sendings.of(place.snap, lines[leg.begin].transfers[--transfers]);
       if (from || leg.begin == 0 || leg.end - leg.begin >= last) break;
       transfers = lines[--leg.begin].transfers.size();
     }

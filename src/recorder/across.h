@@ -25,6 +25,8 @@ struct Leg {
   size_t thread = 0;  // In Shown::threads.
   size_t begin = 0;   // Of its lines; but for the first leg one that receives what the leg in front
   size_t end = 0;     // of it sends by its last line.
+  // It has sent what the next one receives: both ends' bytes are counted from the beginning.
+  bool is_sure = true;
 };
 
 // Oldest first; `last` lines in all. It ends with the first snap's thread of that number in

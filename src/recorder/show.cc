@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <map>
 #include <set>
 #include <span>
@@ -38,7 +37,8 @@ void add_transfers(const History& history, std::span<const StreamCall> calls,
     const auto line = std::lower_bound(steps.begin(), steps.end(), behind);
     if (line == steps.begin()) continue;
     lines[static_cast<size_t>(line - steps.begin()) - 1].transfers.push_back(
-        {one.call.transfer, one.call.descriptor, one.call.result, one.stream, one.bytes});
+        {one.call.transfer, one.call.descriptor, one.call.result, one.stream, one.bytes,
+         one.is_sure});
   }
 }
 
@@ -127,15 +127,14 @@ Expected<Shown> show(const Snap& snap, const ShowOptions& options) {
   const SnapClock clock(snap);
   Shown shown;
   shown.problems = modules.problems();
-  const std::vector<StreamCall> calls = stream_calls(modules, snap);
+  std::vector<std::vector<StreamCall>> calls(snap.threads.size());
+  for (const StreamCall& one : stream_calls(modules, snap))
+    calls[one.thread].push_back(one);
   for (size_t i = 0; i < snap.threads.size(); ++i) {
     const SnapThread& thread = snap.threads[i];
     if (options.thread != 0 && thread.thread != options.thread) continue;
     History history(modules, places, snap, thread);
-    std::vector<StreamCall> own;
-    std::copy_if(calls.begin(), calls.end(), std::back_inserter(own),
-                 [i](const StreamCall& one) { return one.thread == i; });
-    shown.threads.push_back(show_thread(history, clock, options.last, own));
+    shown.threads.push_back(show_thread(history, clock, options.last, calls[i]));
     shown.threads.back().thread = thread.thread;
     shown.threads.back().is_reason = is_reason(snap, thread);
     const auto call = static_cast<int64_t>(thread.registers.orig_rax);

@@ -26,6 +26,7 @@ struct ShownTransfer {
   std::optional<int32_t> result{};  // Nothing: it had not come back, or that is not known.
   std::optional<size_t> stream{};   // In Snap::streams.
   std::optional<StreamBytes> bytes{};
+  bool is_sure = false;  // Of its bytes: see StreamCall.
 };
 
 struct ShownLine {

@@ -2,7 +2,9 @@
 // Which bytes of its stream each call of a process has moved. The snap says how many bytes a
 // connection has carried; counted back from there, by the calls of all threads that have moved some
 // of them, each has its place. It ends where that is not sure: a descriptor that had been closed, a
-// call that has not come back or does not say how many, two that ran at once, a lost record.
+// call that has not come back or does not say how many, two that ran at once, a lost record. If the
+// count comes to the connection's beginning, it has to be 0 there: then no call is missing, and
+// else nothing is known.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +30,10 @@ struct StreamBytes {
 struct StreamCall {
   size_t thread = 0;  // In Snap::threads.
   TransferCall call;
+  bool waits = false;                  // In the kernel, and has moved nothing yet.
   std::optional<size_t> stream{};      // In Snap::streams.
   std::optional<StreamBytes> bytes{};  // None where nothing was moved, or that is not known.
+  bool is_sure = false;                // They are counted from the connection's beginning, too.
 };
 
 // By the moment when they began; those of all threads.

@@ -34,6 +34,10 @@ StreamCall call(uint64_t began, Transfer transfer, std::optional<int32_t> result
 
 std::vector<std::optional<StreamBytes>> bytes_of(const Snap& snap, std::vector<StreamCall> calls,
                                                  uint64_t known_from = 0) {
+  for (StreamCall& one : calls) {
+    one.bytes.reset();
+    one.is_sure = false;
+  }
   find_bytes(snap, known_from, calls);
   std::vector<std::optional<StreamBytes>> bytes;
   for (const StreamCall& one : calls)
@@ -52,11 +56,12 @@ TEST(Streams, PlacesAreCountedBackInEachDirection) {
 }
 
 TEST(Streams, WhatMovesNothingTakesNoPlace) {
-  const auto bytes =
-      bytes_of(with_streams(0, 30),
-               {call(10, Transfer::Receives, 20), call(20, Transfer::Receives, -11),
-                call(30, Transfer::Peeks, 10), call(40, Transfer::Receives, 10),
-                call(50, Transfer::Receives, 0), call(60, Transfer::Receives, kNowhere)});
+  StreamCall waiting = call(60, Transfer::Receives, kNowhere);
+  waiting.waits = true;
+  const auto bytes = bytes_of(with_streams(0, 30),
+                              {call(10, Transfer::Receives, 20), call(20, Transfer::Receives, -1),
+                               call(30, Transfer::Peeks, 10), call(40, Transfer::Receives, 10),
+                               call(50, Transfer::Receives, 0), waiting});
   EXPECT_EQ(bytes, (Ranges{{{0, 20}}, kNowhere, kNowhere, {{20, 30}}, kNowhere, kNowhere}));
 }
 
@@ -113,6 +118,19 @@ TEST(Streams, DuplicatesAreOne) {
   EXPECT_EQ(bytes, (Ranges{{{87, 92}}, {{92, 99}}, {{99, 100}}}));
 }
 
+TEST(Streams, AreSureWhenTheCountEndsAtTheBeginning) {
+  std::vector<StreamCall> calls = {call(5, Transfer::Accepts, 5, 3), call(10, Transfer::Sends, 60),
+                                   call(20, Transfer::Sends, 40)};
+  find_bytes(with_streams(100, 0), 0, calls);
+  EXPECT_TRUE(calls[1].is_sure && calls[2].is_sure);
+  EXPECT_EQ(calls[1].bytes, (StreamBytes{0, 60}));
+  // A byte that no call has sent: which one is missing is not known.
+  EXPECT_EQ(bytes_of(with_streams(101, 0), calls), (Ranges{kNowhere, kNowhere, kNowhere}));
+  std::vector<StreamCall> later = {call(10, Transfer::Sends, 60), call(20, Transfer::Sends, 40)};
+  find_bytes(with_streams(100, 0), 0, later);
+  EXPECT_FALSE(later[0].is_sure || later[1].is_sure);
+}
+
 TEST(Streams, BehindALostRecordNothingIsCounted) {
   const auto bytes = bytes_of(with_streams(100, 0),
                               {call(10, Transfer::Sends, 5), call(30, Transfer::Sends, 10)}, 20);
@@ -120,7 +138,11 @@ TEST(Streams, BehindALostRecordNothingIsCounted) {
 }
 
 ShownTransfer shown(Transfer transfer, uint64_t begin, uint64_t end) {
-  return {.transfer = transfer, .descriptor = 5, .stream = 0, .bytes = StreamBytes{begin, end}};
+  return {.transfer = transfer,
+          .descriptor = 5,
+          .stream = 0,
+          .bytes = StreamBytes{begin, end},
+          .is_sure = true};
 }
 
 // Each line has at most one transfer.

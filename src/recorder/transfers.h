@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "abi/recorder.h"
@@ -22,8 +21,9 @@ struct TransferCall {
   uint64_t ended = UINT64_MAX;
 };
 
-// Oldest first. Calls come back in the order in which handlers have interrupted them.
-std::vector<TransferCall> transfers_of(std::span<const Note> notes);
+// Oldest first. Calls come back in the order in which handlers have interrupted them; what has run
+// since one began, without a handler, says that it came back, or never will, without a record.
+std::vector<TransferCall> transfers_of(const Records& records);
 
 constexpr bool moves_bytes(abi::Transfer transfer) {
   return transfer != abi::Transfer::None && transfer != abi::Transfer::Closes &&

@@ -66,6 +66,14 @@ bool has_ended(uint8_t state) {
   return state == kCloseWait || state == kLastAck || state == kClosing;
 }
 
+// It has closed its own direction, which the other end does not know yet.
+bool is_ending(uint8_t state) {
+  constexpr uint8_t kFinWait1 = 4;
+  constexpr uint8_t kLastAck = 9;
+  constexpr uint8_t kClosing = 11;
+  return state == kFinWait1 || state == kLastAck || state == kClosing;
+}
+
 // A protocol in the kernel, such as TLS, has other bytes than its process.
 bool has_upper_protocol(int socket) {
   char name[16] = {};
@@ -73,24 +81,52 @@ bool has_upper_protocol(int socket) {
   return getsockopt(socket, IPPROTO_TCP, TCP_ULP, name, &size) == 0 && size != 0;
 }
 
-// What the process has given the kernel is sent, or waits to be: what is sent again counts once.
-// What has arrived is taken, or waits for that. (Linux 4.19, tcp_get_info(): tcpi_bytes_sent.)
-std::optional<recorder::SnapStream> stream_of(int socket) {
+std::optional<tcp_info> info_of(int socket) {
   tcp_info info{};
   socklen_t size = sizeof(info);
   constexpr socklen_t kNeeded = offsetof(tcp_info, tcpi_bytes_retrans) + sizeof(uint64_t);
-  const bool is_tcp = getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
-  if (!is_tcp || size < kNeeded || has_upper_protocol(socket)) return std::nullopt;
+  const bool is_read = getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
+  return is_read && size >= kNeeded ? std::optional(info) : std::nullopt;
+}
+
+// Of several paths (MPTCP) the kernel would tell the first one's bytes.
+bool is_plain(int socket) {
+  int protocol = 0;
+  socklen_t size = sizeof(protocol);
+  return getsockopt(socket, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&
+         protocol == IPPROTO_TCP && !has_upper_protocol(socket);
+}
+
+// The other end does not stand still: nothing may arrive between the two looks.
+bool read_totals(int socket, recorder::SnapStream& stream) {
+  constexpr unsigned kLooksMax = 4;
+  for (unsigned look = 0; look < kLooksMax; ++look) {
+    int waiting = 0;
+    const auto info = info_of(socket);
+    if (!info || ioctl(socket, SIOCINQ, &waiting) != 0) return false;
+    const auto again = info_of(socket);
+    if (!again || again->tcpi_bytes_received != info->tcpi_bytes_received ||
+        again->tcpi_state != info->tcpi_state) {
+      continue;
+    }
+    const uint64_t kept = static_cast<uint64_t>(waiting) + (has_ended(info->tcpi_state) ? 1 : 0);
+    if (kept > info->tcpi_bytes_received) return false;
+    stream.received = info->tcpi_bytes_received - kept;
+    stream.sent = info->tcpi_bytes_sent - info->tcpi_bytes_retrans + info->tcpi_notsent_bytes;
+    // An own end that waits behind the bytes would count as one.
+    return info->tcpi_notsent_bytes == 0 || !is_ending(info->tcpi_state);
+  }
+  return false;
+}
+
+// What the process has given the kernel is sent, or waits to be: what is sent again counts once.
+// What has arrived is taken, or waits for that. (Linux 4.19, tcp_get_info(): tcpi_bytes_sent.)
+std::optional<recorder::SnapStream> stream_of(int socket) {
   recorder::SnapStream stream;
+  if (!is_plain(socket) || !read_totals(socket, stream)) return std::nullopt;
   stream.own = address_of(socket, getsockname);
   stream.peer = address_of(socket, getpeername);
-  int waiting = 0;
-  if (stream.own.empty() || stream.peer.empty() || ioctl(socket, SIOCINQ, &waiting) != 0)
-    return std::nullopt;
-  stream.sent = info.tcpi_bytes_sent - info.tcpi_bytes_retrans + info.tcpi_notsent_bytes;
-  stream.received = info.tcpi_bytes_received - static_cast<uint64_t>(waiting) -
-                    (has_ended(info.tcpi_state) ? 1 : 0);
-  return stream;
+  return stream.own.empty() || stream.peer.empty() ? std::nullopt : std::optional(stream);
 }
 
 std::string network_of(pid_t process) {

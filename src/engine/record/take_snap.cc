@@ -94,9 +94,11 @@ void RecordedProcess::copy_threads(Standstill& threads, const Modules& modules,
           {thread.thread, recorder::kNoSlot, registers, called_from(snap.pid, registers, modules)});
     }
     add_lobes(snap);
+    if (threads.has_moved()) continue;
     read_streams(snap.pid, snap);
     if (!threads.has_moved()) return;
   }
+  snap.streams.clear();  // They would be of another moment than the lobes.
 }
 
 // Those that are not recorded are named, too: a thread may have stopped in them. Those that are
