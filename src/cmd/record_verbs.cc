@@ -75,9 +75,18 @@ bool is_stamped(const recorder::ShownThread& thread, size_t number) {
          thread.lines[number].began.after != thread.lines[number - 1].began.after;
 }
 
+template <typename Shown>
+std::vector<recorder::SpanNs> spans_of(const std::vector<Shown>& all, recorder::SpanNs Shown::*of) {
+  std::vector<recorder::SpanNs> spans;
+  spans.reserve(all.size());
+  for (const Shown& one : all)
+    spans.push_back(one.*of);
+  return spans;
+}
+
 // Times stand where they are known, and have a column if any are.
 std::vector<TextLine> text_lines(const recorder::Snap& snap, const recorder::ShownThread& thread) {
-  constexpr int kTimeColumn = 12;
+  constexpr size_t kTimeColumn = 12;
   std::vector<TextLine> text;
   const int32_t least = least_depth(thread);
   bool has_times = false;
@@ -87,11 +96,15 @@ std::vector<TextLine> text_lines(const recorder::Snap& snap, const recorder::Sho
   }
   if (!thread.is_recorded) text.push_back(text_of_stop(thread));
   if (!has_times) return text;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool has_time = i < thread.lines.size() && is_stamped(thread, i);
-    text[i].left = fmt::format("{:>{}} {}", has_time ? time_text(*thread.lines[i].began.after) : "",
-                               kTimeColumn, text[i].left);
+  std::vector<std::string> times(text.size());
+  size_t column = kTimeColumn;
+  const std::optional<int64_t> gap = least_gap(spans_of(thread.lines, &recorder::ShownLine::began));
+  for (size_t i = 0; i < thread.lines.size(); ++i) {
+    if (is_stamped(thread, i)) times[i] = time_text(*thread.lines[i].began.after, gap);
+    column = std::max(column, times[i].size());
   }
+  for (size_t i = 0; i < text.size(); ++i)
+    text[i].left = fmt::format("{:>{}} {}", times[i], column, text[i].left);
   return text;
 }
 
@@ -147,10 +160,10 @@ void print_command(const recorder::Snap& snap) {
 
 // "from -1.204 ms to -1.190 ms, thread 12, concurrent with 13 and 14"
 std::string text_of_stretch(const recorder::Snap& snap, const recorder::Shown& shown,
-                            const recorder::Stretch& stretch) {
-  std::string text =
-      stretch.span.after ? "from " + time_text(*stretch.span.after) : std::string("from the start");
-  text += stretch.span.before ? " to " + time_text(*stretch.span.before) : " to the end";
+                            const recorder::Stretch& stretch, std::optional<int64_t> gap) {
+  std::string text = stretch.span.after ? "from " + time_text(*stretch.span.after, gap)
+                                        : std::string("from the start");
+  text += stretch.span.before ? " to " + time_text(*stretch.span.before, gap) : " to the end";
   text += ", " + thread_text(snap, shown.threads[stretch.thread]);
   for (size_t i = 0; i < stretch.concurrent.size(); ++i) {
     const bool is_last = i + 1 == stretch.concurrent.size();
@@ -162,9 +175,11 @@ std::string text_of_stretch(const recorder::Snap& snap, const recorder::Shown& s
 
 void print_together(const recorder::Snap& snap, const recorder::Shown& shown) {
   print_command(snap);
-  for (const recorder::Stretch& stretch : recorder::side_by_side(shown)) {
+  const std::vector<recorder::Stretch> all = recorder::side_by_side(shown);
+  const std::optional<int64_t> gap = least_gap(spans_of(all, &recorder::Stretch::span));
+  for (const recorder::Stretch& stretch : all) {
     const recorder::ShownThread& thread = shown.threads[stretch.thread];
-    fmt::print("\n{}\n", text_of_stretch(snap, shown, stretch));
+    fmt::print("\n{}\n", text_of_stretch(snap, shown, stretch, gap));
     const int32_t least = least_depth(thread);
     std::vector<TextLine> text;
     for (size_t i = stretch.begin; i < stretch.end; ++i)

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "recorder/side_by_side.h"
 #include "recorder/walk.h"
 
 namespace clew::cmd {
@@ -16,14 +17,41 @@ std::string place_text(const recorder::ShownLine& line) {
       "{}:{}", folder == std::string::npos ? line.file : line.file.substr(folder + 1), line.line);
 }
 
-std::string time_text(int64_t ns) {
-  constexpr double kMicrosecond = 1e3;
-  constexpr double kMillisecond = 1e6;
-  constexpr double kSecond = 1e9;
+std::optional<int64_t> least_gap(std::span<const recorder::SpanNs> spans) {
+  std::optional<int64_t> least;
+  const auto add = [&least](int64_t gap) {
+    if (gap > 0 && (!least || gap < *least)) least = gap;
+  };
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const recorder::SpanNs& one = spans[i];
+    if (one.after && one.before) add(*one.before - *one.after);
+    if (i + 1 < spans.size() && recorder::is_in_front(one, spans[i + 1]))
+      add(*spans[i + 1].after - *one.before);
+  }
+  return least;
+}
+
+std::string time_text(int64_t ns, std::optional<int64_t> gap_ns) {
+  struct Unit {
+    std::string_view name;
+    double ns;
+  };
+  constexpr Unit kMicroseconds{"µs", 1e3};
+  constexpr Unit kMilliseconds{"ms", 1e6};
+  constexpr Unit kSeconds{"s", 1e9};
+  constexpr int kDigits = 3;  // Where nothing is closer.
   const auto exact = static_cast<double>(ns);
-  if (std::abs(exact) < kMillisecond) return fmt::format("{:+.3f} µs", exact / kMicrosecond);
-  if (std::abs(exact) < kSecond) return fmt::format("{:+.3f} ms", exact / kMillisecond);
-  return fmt::format("{:+.3f} s", exact / kSecond);
+  const bool is_long = std::abs(exact) >= kMilliseconds.ns;
+  const Unit unit = std::abs(exact) >= kSeconds.ns ? kSeconds
+                    : is_long                      ? kMilliseconds
+                                                   : kMicroseconds;
+  double step = unit.ns;
+  int digits = 0;
+  for (; digits < kDigits || (gap_ns && step > static_cast<double>(*gap_ns)); ++digits)
+    step /= 10;
+  // A double has most of these fractions inexactly, and halves would go to either side.
+  const double rounded = std::round(exact / step) * step;
+  return fmt::format("{:+.{}f} {}", rounded / unit.ns, digits, unit.name);
 }
 
 std::string marks_text(uint8_t marks) {

@@ -352,8 +352,9 @@ Expected<void> StepSession::others() {
                 "when this began is not known: no call in front of it or "
                 "behind it has a time");
   }
-  fmt::print("began between {} and {}\n", span.after ? time_text(*span.after) : "the start",
-             span.before ? time_text(*span.before) : "the end");
+  const std::optional<int64_t> gap = least_gap({&span, 1});
+  fmt::print("began between {} and {}\n", span.after ? time_text(*span.after, gap) : "the start",
+             span.before ? time_text(*span.before, gap) : "the end");
   for (size_t i = 0; i < snap_.threads.size(); ++i) {
     if (i != thread_) show_other(i, span);
   }
