@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "recorder/guarded_paths.h"
 #include "recorder/signal_records.h"
 
 namespace clew::recorder {
@@ -27,6 +28,7 @@ struct Activation {
   uint32_t dag = kNone;
   uint32_t bits = 0;
   uint64_t interrupted_at = 0;
+  bool is_believed = false;  // That the one further out has called it: nothing says so.
 };
 
 // What the next record is expected to be.
@@ -97,7 +99,10 @@ class Walker {
   // another module is none of this one's DAGs.
   [[nodiscard]] Behind behind(const Activation& one) const {
     Behind known;
-    if (next_) known.next = next_->module == one.module ? next_->dag : DagName{};
+    if (next_) {
+      known.next =
+          next_->module == one.module ? next_->dag : DagName{.is_entry = next_->dag.is_entry};
+    }
     if (is_last_ && records_.stopped_in == one.module) known.stopped_at = records_.stopped_at;
     if (interrupted_at_ && interrupted_at_->module == one.module) {
       known.stopped_at = interrupted_at_->address;
@@ -115,6 +120,7 @@ class Walker {
     Activation& top = stack_.back();
     top.sets_later = false;
     top.added = 0;
+    if (paths.is_guarded()) return guarded(head);
     const Behind known = behind(stack_.back());
     Path path = paths.behind_head(name.dag.dag, bits, known);
     if (bits != 0 && may_have_others_bits(path)) return leave_open(head);
@@ -135,6 +141,114 @@ class Walker {
       top.interrupted_at = *known.stopped_at;
     }
     go_on(path);
+  }
+
+  // As record().
+  void guarded(uint32_t head) {
+    const size_t at = stack_.size() - 1;
+    const GuardedStart start = {.block = head, .is_recorded = true};
+    Path path = guarded_between(at, start, Ends::Next);
+    if (path.end == PathEnd::Misfit) path = guarded_elsewhere(at, start);
+    if (path.end == PathEnd::Misfit) {
+      path.blocks = {head};
+      path.end = PathEnd::Open;
+    }
+    add_guarded(path);
+    go_on(path);
+  }
+
+  [[nodiscard]] Path guarded_between(size_t at, const GuardedStart& start, Ends ends) const {
+    const Activation& one = stack_[at];
+    return guarded_path(paths_of(one), start, behind(one), ends);
+  }
+
+  // What comes next is not in this activation, or somebody has called it from there.
+  [[nodiscard]] Path guarded_elsewhere(size_t at, const GuardedStart& start) const {
+    Path path;
+    path.end = PathEnd::Misfit;
+    if (is_further_out(at)) path = guarded_between(at, start, Ends::Return);
+    if (path.end == PathEnd::Misfit && next_ && next_->dag.is_entry) {
+      path = guarded_between(at, start, Ends::Out);
+      // Whoever called the first one may have called others; and so may what handles an exception.
+      if (path.end != PathEnd::Misfit)
+        path.is_ambiguous = path.is_ambiguous || at == 0 || may_be_left(at, path);
+    }
+    if (path.end == PathEnd::Misfit) path = guarded_between(at, start, Ends::Any);
+    return path;
+  }
+
+  // An exception may have come out of the call that ends the path: it does not come back, or
+  // somebody further out has a place where one lands.
+  [[nodiscard]] bool may_be_left(size_t at, const Path& path) const {
+    constexpr size_t kFurtherMax = 256;
+    const auto may_land = [](const Node& node) {
+      return node.may_land_anywhere || node.landing != kNone;
+    };
+    const Node& last = paths_of(stack_[at]).flow().nodes()[path.blocks.back()];
+    if (last.behind == kNone || may_land(last)) return true;
+    for (size_t i = at; i > 0 && at - i < kFurtherMax; --i) {
+      const Activation& one = stack_[i - 1];
+      if (one.call != kNone && may_land(paths_of(one).flow().nodes()[one.call])) return true;
+    }
+    return false;
+  }
+
+  void add_guarded(const Path& path) {
+    add(path);
+    if (!path.is_ambiguous || path.end == PathEnd::Open) return;
+    ++walk_.uncertain;
+    pending_ |= kUncertain;
+  }
+
+  // Had this activation returned, and those further out up to one, is what comes next there?
+  [[nodiscard]] bool is_further_out(size_t at) const {
+    constexpr size_t kFurtherMax = 256;
+    for (size_t i = at; i > 0 && at - i < kFurtherMax; --i) {
+      const Activation& caller = stack_[i - 1];
+      if (caller.call == kNone) return false;
+      const Paths& paths = paths_of(caller);
+      const Node& node = paths.flow().nodes()[caller.call];
+      if (node.behind == kNone) return false;
+      if (!paths.is_guarded()) {
+        return next_ && goes_on_at(caller, *next_, paths_at(*next_).head_of(next_->dag.dag));
+      }
+      const GuardedStart start = {.block = node.behind};
+      if (guarded_between(i - 1, start, Ends::Next).end != PathEnd::Misfit) return true;
+      if (guarded_between(i - 1, start, Ends::Return).end == PathEnd::Misfit) return false;
+    }
+    return false;
+  }
+
+  [[nodiscard]] const Paths& paths_at(const Name& name) const {
+    return modules_[name.module].paths->of(name.dag.function);
+  }
+
+  // As come_back(). What called back may do so again.
+  bool come_back_guarded(Path& path) {
+    const size_t at = stack_.size() - 1;
+    Activation& caller = stack_.back();
+    const Node& node = paths_of(caller).flow().nodes()[caller.call];
+    const GuardedStart start = {.block = node.behind};
+    path = Path{};
+    path.end = PathEnd::Misfit;
+    if (node.behind != kNone) path = guarded_between(at, start, Ends::Next);
+    if (path.end == PathEnd::Misfit) {
+      const bool may_again = node.call != CallKind::Copied && !was_believed_ && next_ &&
+                             next_->dag.is_entry && !is_further_out(at);
+      if (may_again) return false;
+      if (node.behind != kNone) path = guarded_elsewhere(at, start);
+    }
+    caller.call = kNone;
+    if (path.end == PathEnd::Misfit) {
+      lose();
+      return false;
+    }
+    if (was_believed_) {
+      ++walk_.uncertain;
+      pending_ |= kUncertain;
+    }
+    add_guarded(path);
+    return true;
   }
 
   // Bits that an activation below has set when the handler had returned to it.
@@ -257,6 +371,7 @@ class Walker {
           if (stack_.empty() || !goes_on_to_stop(stack_.back(), path)) return;
           continue;
         case PathEnd::Return:
+          was_believed_ = stack_.back().is_believed;
           stack_.pop_back();
           if (!come_back(path)) return;
           continue;
@@ -281,6 +396,7 @@ class Walker {
       lose();
       return false;
     }
+    if (paths.is_guarded()) return come_back_guarded(path);
     const Node& node = paths.flow().nodes()[caller.call];
     if (node.call != CallKind::Copied) return false;  // It called back, and may do so again.
     caller.call = kNone;
@@ -363,7 +479,9 @@ class Walker {
 
   void enter(const Name& name) {
     is_entry_ = name.dag.is_entry;
-    stack_.push_back({.module = name.module, .function = name.dag.function});
+    stack_.push_back({.module = name.module,
+                      .function = name.dag.function,
+                      .is_believed = (pending_ & kUncertain) != 0});
   }
 
   static bool is_of(const Activation& one, const Name& name) {
@@ -421,6 +539,7 @@ class Walker {
   uint32_t place_ = kNone;
   uint32_t place_in_ = 0;                      // The module of place_.
   uint8_t pending_ = 0;                        // Marks of the next step.
+  bool was_believed_ = false;                  // The activation that has returned: see Activation.
   bool is_entry_ = false;                      // The next step is the first of its activation.
   bool is_last_ = false;                       // No word is behind the record.
   std::optional<Name> next_;                   // What is behind it.
