@@ -170,6 +170,11 @@ Flow::Flow(const copy::Facts& facts, const copy::Proved& proved, const Copied& c
   FlowMaker(facts, proved, copied).make(*this);
 }
 
+std::span<const uint32_t> landings_of(const Flow& flow, const Node& node) {
+  if (node.may_land_anywhere) return flow.landing_pads();
+  return node.landing == kNone ? std::span<const uint32_t>() : std::span(&node.landing, 1);
+}
+
 // The largest set: all functions, less those that a tail call out of the set takes away.
 Copied::Copied(const copy::Facts& facts, const copy::ModuleProof& proof, Imports imports)
     : returns_itself_(proof.proved.size(), true), imports_(std::move(imports)) {

@@ -93,6 +93,8 @@ class GuardedPathFinder {
     if (node.call != CallKind::None) {
       add_out(at, node);
       if (node.behind != kNone) go(at, node.behind);
+      for (const uint32_t landing : landings_of(flow_, node))
+        go(at, landing);
       return;
     }
     const auto ways = flow_.ways_of(block);
@@ -108,8 +110,8 @@ class GuardedPathFinder {
         case WayKind::Tail:
           add(at, {.kind = PathEnd::Tail, .to = way.function});
           break;
-        case WayKind::TailOut:
-          add(at, {.kind = PathEnd::TailOut});
+        case WayKind::TailOut:  // It may come back without a trace.
+          add(at, {.kind = wanted_ == Ends::Return ? PathEnd::Return : PathEnd::TailOut});
           break;
       }
     }

@@ -4,32 +4,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "recorder/guarded_paths.h"
+#include "recorder/guarded_stack.h"
 #include "recorder/signal_records.h"
+#include "recorder/walk_stack.h"
 
 namespace clew::recorder {
 
 namespace {
 
-// A DAG of one of the modules.
-struct Name {
-  uint32_t module = 0;
-  DagName dag;
-};
-
-struct Activation {
-  uint32_t module = 0;
-  uint32_t function = kNone;
-  uint32_t call = kNone;  // The block whose call is in progress; kNone: none, or not known which.
-  // A handler has interrupted it, and what it sets later goes into the handler's last record,
-  bool sets_later = false;
-  // or into its own. So many blocks of that path were added; 0: it is not interrupted so.
-  size_t added = 0;
-  uint32_t dag = kNone;
-  uint32_t bits = 0;
-  uint64_t interrupted_at = 0;
-  bool is_believed = false;  // That the one further out has called it: nothing says so.
-};
+using Name = WalkedName;
 
 // What the next record is expected to be.
 enum class Expected : uint8_t {
@@ -85,9 +68,13 @@ class Walker {
 
   // Null: nothing is behind the record.
   void look_behind(const Record* next) {
-    next_ = next == nullptr ? std::nullopt : name_of(*next);
-    interrupted_at_.reset();
-    if (next != nullptr && next->kind == RecordKind::Signal) interrupted_at_ = place_of(*next);
+    known_ = {};
+    if (next == nullptr && records_.stopped_at)
+      known_.stop = WalkedPlace{records_.stopped_in, *records_.stopped_at};
+    if (next == nullptr) return;
+    known_.next = name_of(*next);
+    known_.is_interrupted = next->kind == RecordKind::Signal;
+    if (known_.is_interrupted) known_.stop = place_of(*next);
   }
 
   [[nodiscard]] std::optional<WalkedPlace> place_of(const Record& signal) const {
@@ -95,21 +82,7 @@ class Walker {
     return records_.place_of(signal.place);
   }
 
-  // What is known behind the record, as far as an activation's module can say it. A record of
-  // another module is none of this one's DAGs.
-  [[nodiscard]] Behind behind(const Activation& one) const {
-    Behind known;
-    if (next_) {
-      known.next =
-          next_->module == one.module ? next_->dag : DagName{.is_entry = next_->dag.is_entry};
-    }
-    if (is_last_ && records_.stopped_in == one.module) known.stopped_at = records_.stopped_at;
-    if (interrupted_at_ && interrupted_at_->module == one.module) {
-      known.stopped_at = interrupted_at_->address;
-      known.is_interrupted = true;
-    }
-    return known;
-  }
+  [[nodiscard]] Behind behind(const Activation& one) const { return known_.in(one.module); }
 
   void record(const Name& name, uint32_t bits) {
     ++walk_.records;
@@ -147,107 +120,104 @@ class Walker {
   void guarded(uint32_t head) {
     const size_t at = stack_.size() - 1;
     const GuardedStart start = {.block = head, .is_recorded = true};
-    Path path = guarded_between(at, start, Ends::Next);
-    if (path.end == PathEnd::Misfit) path = guarded_elsewhere(at, start);
-    if (path.end == PathEnd::Misfit) {
-      path.blocks = {head};
-      path.end = PathEnd::Open;
-    }
-    add_guarded(path);
-    go_on(path);
+    const GuardedStack levels(modules_, stack_, known_);
+    const Outlook outlook = levels.outlook(at, start);
+    go_on(guarded_on(start, outlook, levels.further_out(at, outlook)));
   }
 
-  [[nodiscard]] Path guarded_between(size_t at, const GuardedStart& start, Ends ends) const {
-    const Activation& one = stack_[at];
-    return guarded_path(paths_of(one), start, behind(one), ends);
-  }
-
-  // What comes next is not in this activation, or somebody has called it from there.
-  [[nodiscard]] Path guarded_elsewhere(size_t at, const GuardedStart& start) const {
-    Path path;
-    path.end = PathEnd::Misfit;
-    if (is_further_out(at)) path = guarded_between(at, start, Ends::Return);
-    if (path.end == PathEnd::Misfit && next_ && next_->dag.is_entry) {
-      path = guarded_between(at, start, Ends::Out);
-      // Whoever called the first one may have called others; and so may what handles an exception.
-      if (path.end != PathEnd::Misfit)
-        path.is_ambiguous = path.is_ambiguous || at == 0 || may_be_left(at, path);
-    }
-    if (path.end == PathEnd::Misfit) path = guarded_between(at, start, Ends::Any);
+  // The path of the innermost activation, whose blocks are added.
+  Path guarded_on(const GuardedStart& start, const Outlook& outlook, const FurtherOut& further) {
+    const size_t at = stack_.size() - 1;
+    const bool is_here = outlook.next.end != PathEnd::Misfit;
+    if (further.ways.size() + (is_here ? 1 : 0) > 1) return in_doubt(start, further);
+    if (is_here) return add_guarded(outlook.next);
+    const GuardedStack levels(modules_, stack_, known_);
+    const bool is_one = further.ways.size() == 1;
+    const bool is_landed = is_one && further.ways[0].lands;
+    if (is_landed && (outlook.calls_out || further.ways[0].level == at))
+      return land(start, further.ways[0]);
+    const bool is_further =
+        is_one || (known_.next && known_.next->dag.is_entry && further.calls_out);
+    if (is_further && !outlook.calls_out && outlook.returns)
+      return add_guarded(levels.between(at, start, Ends::Return));
+    if (is_one && outlook.returns) return add_guarded(levels.between(at, start, Ends::Return));
+    if (known_.next && known_.next->dag.is_entry && outlook.calls_out && !further.calls_out)
+      return add_guarded(levels.between(at, start, Ends::Out));
+    Path path = levels.between(at, start, Ends::Any);
+    if (path.end == PathEnd::Misfit && start.is_recorded) path.blocks = {start.block};
+    path.end = PathEnd::Open;
+    add(path);
+    doubt();
     return path;
   }
 
-  // An exception may have come out of the call that ends the path: it does not come back, or
-  // somebody further out has a place where one lands.
-  [[nodiscard]] bool may_be_left(size_t at, const Path& path) const {
-    constexpr size_t kFurtherMax = 256;
-    const auto may_land = [](const Node& node) {
-      return node.may_land_anywhere || node.landing != kNone;
-    };
-    const Node& last = paths_of(stack_[at]).flow().nodes()[path.blocks.back()];
-    if (last.behind == kNone || may_land(last)) return true;
-    for (size_t i = at; i > 0 && at - i < kFurtherMax; --i) {
-      const Activation& one = stack_[i - 1];
-      if (one.call != kNone && may_land(paths_of(one).flow().nodes()[one.call])) return true;
-    }
-    return false;
-  }
-
-  void add_guarded(const Path& path) {
-    add(path);
-    if (!path.is_ambiguous || path.end == PathEnd::Open) return;
-    ++walk_.uncertain;
+  void doubt() {
+    if (!is_last_) ++walk_.uncertain;
     pending_ |= kUncertain;
   }
 
-  // Had this activation returned, and those further out up to one, is what comes next there?
-  [[nodiscard]] bool is_further_out(size_t at) const {
-    constexpr size_t kFurtherMax = 256;
-    for (size_t i = at; i > 0 && at - i < kFurtherMax; --i) {
-      const Activation& caller = stack_[i - 1];
-      if (caller.call == kNone) return false;
-      const Paths& paths = paths_of(caller);
-      const Node& node = paths.flow().nodes()[caller.call];
-      if (node.behind == kNone) return false;
-      if (!paths.is_guarded()) {
-        return next_ && goes_on_at(caller, *next_, paths_at(*next_).head_of(next_->dag.dag));
-      }
-      const GuardedStart start = {.block = node.behind};
-      if (guarded_between(i - 1, start, Ends::Next).end != PathEnd::Misfit) return true;
-      if (guarded_between(i - 1, start, Ends::Return).end == PathEnd::Misfit) return false;
-    }
-    return false;
+  // There are several ways: what they have in common is that control was there.
+  Path in_doubt(const GuardedStart& start, const FurtherOut& further) {
+    for (const WayOn& way : further.ways)
+      stack_[way.level].call = kNone;
+    for (size_t i = further.last; i < stack_.size(); ++i)
+      stack_[i].call = kNone;
+    Path path;
+    path.end = PathEnd::Open;
+    if (start.is_recorded) path.blocks = {start.block};
+    add(path);
+    doubt();
+    return path;
   }
 
-  [[nodiscard]] const Paths& paths_at(const Name& name) const {
-    return modules_[name.module].paths->of(name.dag.function);
+  // An exception has come out of a call of the innermost activation.
+  Path land(const GuardedStart& start, const WayOn& way) {
+    const size_t at = stack_.size() - 1;
+    if (way.level != at) {
+      const GuardedStack levels(modules_, stack_, known_);
+      const Path path = levels.between(at, start, way.is_thrown_here ? Ends::Out : Ends::Any);
+      add(path);
+      if (path.is_ambiguous || !way.is_thrown_here) doubt();
+    }
+    stack_.resize(way.level + 1);
+    stack_.back().call = kNone;
+    ++walk_.unwound;
+    pending_ |= kUnwound;
+    const GuardedStack left(modules_, stack_, known_);
+    if (!paths_of(stack_.back()).is_guarded()) return {.blocks = {}, .end = PathEnd::Open};
+    return add_guarded(left.between(way.level, {.block = way.from}, Ends::Next));
+  }
+
+  Path add_guarded(Path path) {
+    add(path);
+    if (path.is_ambiguous && path.end != PathEnd::Open) doubt();
+    return path;
   }
 
   // As come_back(). What called back may do so again.
   bool come_back_guarded(Path& path) {
     const size_t at = stack_.size() - 1;
-    Activation& caller = stack_.back();
-    const Node& node = paths_of(caller).flow().nodes()[caller.call];
+    const Node& node = paths_of(stack_.back()).flow().nodes()[stack_.back().call];
     const GuardedStart start = {.block = node.behind};
-    path = Path{};
-    path.end = PathEnd::Misfit;
-    if (node.behind != kNone) path = guarded_between(at, start, Ends::Next);
-    if (path.end == PathEnd::Misfit) {
-      const bool may_again = node.call != CallKind::Copied && !was_believed_ && next_ &&
-                             next_->dag.is_entry && !is_further_out(at);
-      if (may_again) return false;
-      if (node.behind != kNone) path = guarded_elsewhere(at, start);
+    const GuardedStack levels(modules_, stack_, known_);
+    Outlook outlook;
+    outlook.next.end = PathEnd::Misfit;
+    if (node.behind != kNone) outlook = levels.outlook(at, start);
+    FurtherOut further = levels.further_out(at, outlook);
+    const bool called_back = node.call != CallKind::Copied;
+    if (called_back) levels.add_landings(at, further);
+    const bool is_anywhere = outlook.next.end != PathEnd::Misfit || !further.ways.empty();
+    if (called_back && !is_anywhere && known_.next && known_.next->dag.is_entry) {
+      if (was_believed_ || outlook.calls_out || further.calls_out) doubt();
+      return false;
     }
-    caller.call = kNone;
-    if (path.end == PathEnd::Misfit) {
+    if (was_believed_) doubt();
+    stack_.back().call = kNone;
+    if (node.behind == kNone && further.ways.empty()) {
       lose();
       return false;
     }
-    if (was_believed_) {
-      ++walk_.uncertain;
-      pending_ |= kUncertain;
-    }
-    add_guarded(path);
+    path = guarded_on(start, outlook, further);
     return true;
   }
 
@@ -272,7 +242,7 @@ class Walker {
     for (size_t i = stack_.size(); i > last; --i) {
       const Activation& one = stack_[i - 1];
       if (one.sets_later) return true;
-      if (next_ && is_of(one, *next_) && !next_->dag.is_entry) return false;
+      if (known_.next && one.is_of(*known_.next) && !known_.next->dag.is_entry) return false;
     }
     return false;
   }
@@ -458,7 +428,7 @@ class Walker {
   void place(const Name& name, uint32_t head) {
     switch (std::exchange(expected_, Expected::Lost)) {
       case Expected::Head:
-        if (!stack_.empty() && is_of(stack_.back(), name) && head == place_) return;
+        if (!stack_.empty() && stack_.back().is_of(name) && head == place_) return;
         break;
       case Expected::Entry:
         if (name.dag.is_entry && name.dag.function == place_ && name.module == place_in_)
@@ -484,17 +454,13 @@ class Walker {
                       .is_believed = (pending_ & kUncertain) != 0});
   }
 
-  static bool is_of(const Activation& one, const Name& name) {
-    return one.function == name.dag.function && one.module == name.module;
-  }
-
   [[nodiscard]] bool goes_on_at(const Activation& one, const Name& name, uint32_t head) const {
-    if (!is_of(one, name) || one.call == kNone) return false;
+    if (!one.is_of(name) || one.call == kNone) return false;
     return paths_of(one).flow().nodes()[one.call].behind == head;
   }
 
   [[nodiscard]] bool may_go_on_at(const Activation& one, const Name& name, uint32_t head) const {
-    if (!is_of(one, name) || name.dag.is_entry) return false;
+    if (!one.is_of(name) || name.dag.is_entry) return false;
     if (one.call == kNone || goes_on_at(one, name, head)) return true;
     const Flow& flow = paths_of(one).flow();
     return may_land_at(flow, one.call, head) ||
@@ -537,13 +503,12 @@ class Walker {
   int32_t base_ = -1;              // The depth of who called the first of them.
   Expected expected_ = Expected::Lost;
   uint32_t place_ = kNone;
-  uint32_t place_in_ = 0;                      // The module of place_.
-  uint8_t pending_ = 0;                        // Marks of the next step.
-  bool was_believed_ = false;                  // The activation that has returned: see Activation.
-  bool is_entry_ = false;                      // The next step is the first of its activation.
-  bool is_last_ = false;                       // No word is behind the record.
-  std::optional<Name> next_;                   // What is behind it.
-  std::optional<WalkedPlace> interrupted_at_;  // If that is a signal, whose place is known.
+  uint32_t place_in_ = 0;      // The module of place_.
+  uint8_t pending_ = 0;        // Marks of the next step.
+  bool was_believed_ = false;  // The activation that has returned: see Activation.
+  bool is_entry_ = false;      // The next step is the first of its activation.
+  bool is_last_ = false;       // No word is behind the record.
+  KnownBehind known_;          // What is behind it.
 };
 
 }  // namespace

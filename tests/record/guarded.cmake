@@ -1,5 +1,5 @@
-# Programs whose compiler has put guards into them, by the names of those without: the same cases are
-# true of them.
+# Programs whose compiler has put guards into them, by the names of those without: the same cases
+# are true of them.
 find_program(CLEW_EXTENSION_COMPILER NAMES clang-16 clang)
 if(NOT CLEW_EXTENSION_COMPILER)
   foreach(name guarded told)
@@ -37,7 +37,7 @@ add_test(NAME record.guarded COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/guarded $<TARGE
   ${CLEW_GUARDED})
 set_tests_properties(record.guarded PROPERTIES TIMEOUT 120 RUN_SERIAL ON LABELS live)
 
-# A large one, each of whose instructions is a line of its own; and one more whose guards tell.
+# A large one, each of whose blocks is a line of its own; and one more whose guards tell.
 set(works ${CLEW_GUARDED}/works)
 add_custom_command(OUTPUT ${works}_tells.o ${works}.o
   COMMAND ${CMAKE_COMMAND} -E make_directory ${CLEW_GUARDED}
@@ -51,7 +51,8 @@ add_custom_command(OUTPUT ${works}_tells.o ${works}.o
 add_executable(guarded_works ${works}.o)
 target_link_libraries(guarded_works PRIVATE clew_guards)
 add_executable(guarded_works_tells ${works}_tells.o victims/tells_guards.c)
-set_source_files_properties(victims/tells_guards.c PROPERTIES COMPILE_OPTIONS "-O2;-Wall;-Wextra;-Werror")
+set_source_files_properties(victims/tells_guards.c PROPERTIES
+  COMPILE_OPTIONS "-O2;-Wall;-Wextra;-Werror")
 foreach(name works works_tells)
   set_target_properties(guarded_${name} PROPERTIES OUTPUT_NAME ${name} LINKER_LANGUAGE CXX
     RUNTIME_OUTPUT_DIRECTORY ${CLEW_GUARDED})
