@@ -38,13 +38,16 @@ Expected<void> check_recordable(pid_t pid) {
     return fail(ErrorCode::Refused,
                 fmt::format("process {} filters its system calls [seccomp]", pid));
   }
-  if (facts.namespace_pids.size() != 1) {
-    return fail(ErrorCode::Refused,
-                fmt::format("process {} and its threads have other numbers for themselves "
-                            "[pid-namespace]",
-                            pid));
-  }
-  return {};
+  return check_numbers(pid);
+}
+
+Expected<void> check_numbers(pid_t pid) {
+  const target::ProcessFacts facts = CLEW_TRY(target::read_facts(pid));
+  if (facts.namespace_pids.size() == 1) return {};
+  return fail(ErrorCode::Refused,
+              fmt::format("process {} and its threads have other numbers for themselves "
+                          "[pid-namespace]",
+                          pid));
 }
 
 namespace {

@@ -20,6 +20,8 @@ using RecordedProcesses = std::unordered_map<pid_t, std::shared_ptr<RecordedProc
 
 // What can be said before it is stopped. Errors: NotFound; Refused, with the reason's name.
 Expected<void> check_recordable(pid_t pid);
+// Lobes have the numbers that threads have for themselves. Errors: Refused, when we have others.
+Expected<void> check_numbers(pid_t pid);
 
 // Whether a thread of it does.
 bool lives(pid_t process);

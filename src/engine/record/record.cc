@@ -292,6 +292,7 @@ class Recorder final : public WatchListener {
   // False when nothing of it can be recorded.
   Expected<bool> record(Begun begun) {
     const pid_t pid = begun.pid;
+    CLEW_TRY(check_numbers(pid));
     std::shared_ptr<RecordedProcess> process =
         CLEW_TRY(RecordedProcess::open(std::move(begun), files_, notices_));
     if (process == nullptr) return false;

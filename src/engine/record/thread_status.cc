@@ -35,6 +35,7 @@ void read_line(std::string_view name, std::string_view value, ThreadStatus& stat
   if (name == "State") status.state = value.empty() ? 'X' : value.front();
   if (name == "Tgid") status.process = static_cast<pid_t>(take_number(value, 10));
   if (name == "TracerPid") status.tracer = static_cast<pid_t>(take_number(value, 10));
+  if (name == "NStgid") status.is_init = value == "1" || value.ends_with("\t1");
   if (name == "SigCgt") status.caught = take_number(value, 16);
   if (name == "SigIgn") status.ignored = take_number(value, 16);
   if (name == "SigBlk") status.blocked = take_number(value, 16);

@@ -19,6 +19,8 @@ struct ThreadStatus {
   uint64_t caught = 0;    // Bit n - 1: signal n.
   uint64_t ignored = 0;
   uint64_t blocked = 0;
+  // Of its process: the first one of its pid name space, which signals kill only as a last resort.
+  bool is_init = false;
 
   [[nodiscard]] bool has_ended() const { return state == 'Z' || state == 'X'; }
 };

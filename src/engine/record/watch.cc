@@ -40,12 +40,18 @@ bool is_among(const std::array<int, Count>& all, int signal) {
 // What a thread has done itself cannot be blocked or ignored: the kernel kills for it all the same.
 // It has taken the signal by now, so whether it is blocked says what was before. One that somebody
 // has sent is as any other.
+bool kills_itself(const ThreadStatus& status, const siginfo_t& info) {
+  const recorder::SignalSet bit = recorder::signal_bit(info.si_signo);
+  const bool is_forced = info.si_code > 0 && is_among(kFaults, info.si_signo);
+  return is_forced && ((status.caught & bit) == 0 || (status.blocked & bit) != 0);
+}
+
+// One that is sent to an init does nothing, if nobody catches it.
 bool kills(const ThreadStatus& status, const siginfo_t& info, recorder::SignalSet fatal) {
   const recorder::SignalSet bit = recorder::signal_bit(info.si_signo);
   if ((fatal & bit) == 0) return false;
-  const bool is_forced = info.si_code > 0 && is_among(kFaults, info.si_signo);
-  if ((status.caught & bit) != 0) return is_forced && (status.blocked & bit) != 0;
-  return is_forced || (status.ignored & bit) == 0;
+  if (kills_itself(status, info)) return true;
+  return !status.is_init && ((status.caught | status.ignored) & bit) == 0;
 }
 
 constexpr uint64_t kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
@@ -188,7 +194,16 @@ void Watch::handle_signal(const Stop& stop, WatchListener& listener) {
     // A traced thread stops for what it ignores, too, and its call has ended for nothing.
     inline_::mend_interrupted_call({stop.thread, signal, false});
   }
+  if (status.is_init && kills_itself(status, info)) return leave_to_die(stop.thread, listener);
   go_on(stop.thread, signal);
+}
+
+// While an init is traced the kernel takes no fault for a reason to kill it (Linux,
+// force_sig_info_to_task()): it would come to the same instruction again, for ever.
+void Watch::leave_to_die(pid_t thread, WatchListener& listener) {
+  let_go(PTRACE_DETACH, thread, 0);
+  handle_end(thread, listener);
+  is_left_ = is_gone();
 }
 
 // A new thread comes to us by its first stop, before or after its maker's.

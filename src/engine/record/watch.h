@@ -98,6 +98,7 @@ class Watch {
       : pid_(pid), ends_(ends), process_of_({{pid, pid}}), stops_(std::move(stops)) {}
   void handle(const Stop& stop, WatchListener& listener);
   void handle_signal(const Stop& stop, WatchListener& listener);
+  void leave_to_die(pid_t thread, WatchListener& listener);
   void handle_exec(pid_t process, WatchListener& listener);
   void handle_call(pid_t process, WatchListener& listener);
   void handle_exit(pid_t thread, WatchListener& listener);
@@ -117,7 +118,8 @@ class Watch {
   std::set<pid_t> ending_;     // Processes of whose exit the listener was told,
   std::set<pid_t> executing_;  // and those whose threads end since one executes a program.
   bool is_child_ = true;       // Of ours, whose end we are told in any case.
-  bool is_left_ = false;       // Not a child, and it runs a program that nobody wants to hear of.
+  // Not a child, and untraced: it runs a program that nobody wants to hear of, or dies.
+  bool is_left_ = false;
   Stops stops_;
 };
 
