@@ -70,8 +70,8 @@ class RedisLoad:
         self.cpu.setdefault(kind, []).append(spent / self.requests)
         return value
 
-    def traced(self, redis, query, test):
-        with Clew(redis.pid, query, ["--yes"]) as session:
+    def traced(self, redis, query, test, options=()):
+        with Clew(redis.pid, query, ["--yes", *options]) as session:
             value = self.measure(redis, test, "clew")
         self.sessions.append(session)
         return value
@@ -81,12 +81,12 @@ class RedisLoad:
             # It may be a hundred times slower.
             return redis.throughput(test, self.requests // 10)
 
-    def row(self, redis, measure, limit, query, test, peer=None):
+    def row(self, redis, measure, limit, query, test, peer=None, options=()):
         row = Row(f"redis {test.upper()}: {measure}", f">= {limit} %" if limit else "", "%", limit,
                   at_most=False)
         self.cpu = {}
         measures = {"untraced": lambda: self.untraced(redis, test),
-                    "clew": lambda: self.traced(redis, query, test)}
+                    "clew": lambda: self.traced(redis, query, test, options)}
         if peer and Bpftrace.usable():
             text = peer.replace("PROGRAM", module_of("redis-server"))
             measures["bpftrace"] = lambda: self.under_bpftrace(redis, text, test)
@@ -116,6 +116,9 @@ def redis_rows(repetitions, requests):
                 ("all entries", ALL_ENTRIES, 150, 6, 83),
                 ("all entries and exits", ALL_BOTH, 250, 10, 74)):
             rows += all_function_rows(load, redis, measure, query, (armed_ms, stopped_ms, limit))
+        for test in ("set", "get"):
+            rows.append(load.row(redis, "all entries, on copies", 90, ALL_ENTRIES, test,
+                                 options=["--copies"]))
         rows.append(cold_row(redis))
     return rows
 

@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "engine/copied_functions.h"
 #include "engine/left_text.h"
 #include "engine/session_memory.h"
 #include "isa/opcode.h"
@@ -163,9 +164,17 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
                     "{}: what it calls is not counted (no_slot)",
                     other, pid_));
   }
-  report_ = CLEW_TRY(arm_sites());
+  const bool may_copy = wants_copies_ && why_no_copies(lowered, follow_forks).empty() &&
+                        attachment_->may_run_on_copies();
+  report_ = CLEW_TRY(arm_sites(may_copy));
   note_jumps();
   names_->refresh_threads();
+  return {};
+}
+
+Expected<void> Tracee::judge_copies(const plan::Lowered& lowered,
+                                    const inline_::Geometry& geometry) {
+  if (wants_copies_) copied_ = CLEW_TRY(engine::judge_copies(sites_, lowered, catalog_, geometry));
   return {};
 }
 
@@ -179,9 +188,10 @@ std::map<size_t, InstalledWindows> Tracee::installed_in(std::span<const size_t> 
 }
 
 // A child that is forked between the two has no jumps, and its copy is lowered by detach.
-Expected<inline_::InstallReport> Tracee::arm_sites() {
+Expected<inline_::InstallReport> Tracee::arm_sites(bool wants_copies) {
   CLEW_TRY(attachment_->raise(semaphores()));
-  ArmReport report = CLEW_TRY(arm(*attachment_, sites_, *lowered_, catalog_));
+  ArmReport report = CLEW_TRY(arm(*attachment_, sites_, *lowered_, catalog_, wants_copies));
+  if (wants_copies) copied_ = std::move(report.copied);
   for (const ArmedSite& armed : report.sites) {
     CLEW_ASSERT(armed.site < sites_.sites.size());
     const Site& site = sites_.sites[armed.site];
@@ -321,7 +331,7 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
                              .danger = late_uprobe_danger_,
                              .first = first,
                              .installed = installed_in(modules)}));
-  const inline_::InstallReport added = CLEW_TRY(arm_sites());
+  const inline_::InstallReport added = CLEW_TRY(arm_sites(false));
   report_.points += added.points;
   note_jumps();
   return {};
@@ -484,6 +494,8 @@ Expected<void> Tracee::detach() {
   }
   const inline_::DetachReport& report = *left;
   detached_ = true;
+  if (!report.residue && !report.residue_reason.empty())
+    log_step(pid_, "keeps memory for a while: {}", report.residue_reason);
   if (report.repaired != 0) {
     lost_.push_back(fmt::format("{} jumps of earlier sessions were taken out of process {}",
                                 report.repaired, pid_));

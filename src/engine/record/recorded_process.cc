@@ -16,7 +16,7 @@
 #include "abi/slot.h"
 #include "base/clock_ns.h"
 #include "base/log.h"
-#include "engine/record/own_unwinder.h"
+#include "engine/own_unwinder.h"
 #include "engine/record/thread_status.h"
 
 namespace clew::engine {
