@@ -41,7 +41,7 @@ void expect_counts(const Numbers& counted, const Numbers& truth) {
 TEST(Copies, CountCallsExactlyAndForkedChildrenNot) {
   Victim victim("forks");
   const ProcessState before = ProcessState::of(victim.pid());
-  expect_exact(trace_on_copies(victim, "forks", 20), "entry");
+  expect_exact(trace_on_copies(victim, "forks", 2), "entry");
   expect_no_residue(before, victim.pid());
 }
 
@@ -80,16 +80,16 @@ TEST(Copies, AreFollowedByOtherSessions) {
 
 TEST(Copies, AreLeftByTheNextOneAfterATracerThatWasKilled) {
   Victim victim("forks");
-  const uint64_t expected = untraced_result("forks", 20);
+  const uint64_t expected = untraced_result("forks", 2);
   const ProcessState before = ProcessState::of(victim.pid());
   Tracer tracer = Tracer::attach(victim.pid(), entries_of("forks!*"), kOnCopies);
-  EXPECT_EQ(victim.run(20), expected);
+  EXPECT_EQ(victim.run(2), expected);
   tracer.child().signal(SIGKILL);
   tracer.child().wait_for_end();
-  EXPECT_EQ(victim.run(20), expected);
+  EXPECT_EQ(victim.run(2), expected);
   Child detach({.arguments = {CLEW_COMMAND, "detach", std::to_string(victim.pid())}});
   EXPECT_EQ(detach.wait_for_end().status, 0);
-  EXPECT_EQ(victim.run(20), expected);
+  EXPECT_EQ(victim.run(2), expected);
   expect_text_equals_file(victim.pid());
   expect_no_residue(before, victim.pid());
 }
