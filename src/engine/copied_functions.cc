@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/copied_functions.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "abi/arena.h"
+#include "abi/stub.h"
+#include "base/log.h"
+#include "copy/asked_callers.h"
+#include "copy/check.h"
+#include "copy/module_copy.h"
+#include "copy/prove_module.h"
+#include "copy/unwind.h"
+#include "engine/own_unwinder.h"
+#include "engine/stack_maps.h"
+#include "inline/answers.h"
+#include "target/frame_tables.h"
+#include "target/linked_names.h"
+
+namespace clew::engine {
+namespace {
+
+// As the recorder leaves them: the loader calls itself in its own ways, the C library looks at who
+// calls it, and the others unwind.
+constexpr std::array<std::string_view, 5> kLeftOut = {"ld-linux", "libc.so", "libm.so", "libgcc_s",
+                                                      "libstdc++.so"};
+
+std::string_view file_of(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+void put_word(std::vector<uint8_t>& bytes, uint32_t word) {
+  for (unsigned shift = 0; shift < 32; shift += 8)
+    bytes.push_back(static_cast<uint8_t>(word >> shift));
+}
+
+void put_register(std::vector<uint8_t>& bytes, uint8_t opcode, unsigned number) {
+  if (number >= 8) bytes.push_back(0x41);
+  bytes.push_back(static_cast<uint8_t>(opcode + (number & 7)));
+}
+
+// inc qword gs:[disp32]: it neither writes registers nor looks at what a stub has saved.
+bool is_increment(std::span<const uint8_t> bytes) {
+  constexpr std::array<uint8_t, 5> kIncrement = {0x65, 0x48, 0xff, 0x04, 0x25};
+  return bytes.size() == kIncrement.size() + 4 &&
+         std::equal(kIncrement.begin(), kIncrement.end(), bytes.begin());
+}
+
+// The functions of a module that run on copies. Nothing in the process is changed.
+struct CopyChoice {
+  std::unique_ptr<copy::Facts> facts;
+  std::vector<copy::Proved> proved;
+  copy::Insertions insertions;
+  std::map<uint64_t, uint32_t> points;  // By the function's address.
+  std::map<uint32_t, native::Code> bodies;
+  CopiedReport report;
+};
+
+// What stands around a body in a copy.
+struct EntryProbe {
+  std::vector<uint8_t> bytes;
+  uint32_t body_offset = 0;
+};
+
+EntryProbe entry_probe(const native::Code& code, uint32_t slot_address) {
+  constexpr auto kR10 = static_cast<unsigned>(abi::Register::R10);
+  std::vector<uint8_t> inner;
+  const bool saves = !is_increment(code.bytes);
+  if (saves) put_register(inner, 0x50, kR10);
+  for (unsigned number = 0; number < 16; ++number) {
+    if (number != kR10 && code.clobbers.has(static_cast<abi::Register>(number)))
+      put_register(inner, 0x50, number);
+  }
+  const size_t body = inner.size();
+  inner.insert(inner.end(), code.bytes.begin(), code.bytes.end());
+  for (unsigned number = 16; number-- > 0;) {
+    if (number != kR10 && code.clobbers.has(static_cast<abi::Register>(number)))
+      put_register(inner, 0x58, number);
+  }
+  if (saves) put_register(inner, 0x58, kR10);
+  EntryProbe probe;
+  probe.bytes = {0x83, 0x3c, 0x25};  // cmp dword [cookie + 4], 0
+  put_word(probe.bytes, slot_address + abi::kCookieOffset + 4);
+  probe.bytes.push_back(0);
+  probe.bytes.push_back(0x74);  // je over
+  probe.bytes.push_back(static_cast<uint8_t>(inner.size()));
+  probe.body_offset = static_cast<uint32_t>(probe.bytes.size() + body);
+  probe.bytes.insert(probe.bytes.end(), inner.begin(), inner.end());
+  return probe;
+}
+
+// All executable bytes of the module, as the process has them.
+class ProcessText {
+ public:
+  ProcessText(pid_t pid, const target::ProcessModule& module) : load_bias_(module.load_bias) {
+    for (const target::Mapping& map : module.executable_ranges) {
+      Part part = {map.start, std::vector<uint8_t>(map.size_bytes())};
+      if (target::read_memory(pid, map.start, part.bytes)) parts_.push_back(std::move(part));
+    }
+  }
+  [[nodiscard]] bool equals(uint64_t address, std::span<const uint8_t> bytes) const {
+    const uint64_t at = address + load_bias_;
+    return std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+      const uint64_t offset = at - part.address;
+      return offset < part.bytes.size() && bytes.size() <= part.bytes.size() - offset &&
+             std::equal(bytes.begin(), bytes.end(),
+                        part.bytes.begin() + static_cast<ptrdiff_t>(offset));
+    });
+  }
+
+ private:
+  struct Part {
+    uint64_t address = 0;
+    std::vector<uint8_t> bytes;
+  };
+  uint64_t load_bias_;
+  std::vector<Part> parts_;
+};
+
+// In front of which the point is.
+uint64_t probed_instruction(const code::Plan& plan, uint32_t point) {
+  const code::Point& at = plan.points[point];
+  const code::Window& window = plan.windows[at.window];
+  return window.address + window.instructions[at.instruction].offset;
+}
+
+class Chooser {
+ public:
+  Chooser(pid_t pid, const CopyInput& input, const BodyRules& rules, CopyChoice& choice)
+      : input_(input), rules_(rules), choice_(choice), text_(pid, input.module) {
+    places_.assign(input.functions.begin(), input.functions.end());
+    std::sort(places_.begin(), places_.end());
+  }
+
+  Expected<void> run() {
+    const std::map<uint64_t, uint32_t> wanted = single_points();
+    asked_ = copy::asked_callers(*choice_.facts);
+    copy::ModuleProof proof = copy::prove_module(*choice_.facts);
+    for (const copy::NotCopied& refused : proof.refused) {
+      if (wanted.contains(address_of(refused.function))) leave(copy::name(refused.refusal.reason));
+    }
+    for (copy::Proved& proved : proof.proved) {
+      const auto point = wanted.find(address_of(proved.function));
+      if (point == wanted.end()) continue;
+      const std::string_view reason = why_not(proved, point->second);
+      if (!reason.empty()) {
+        leave(reason);
+        continue;
+      }
+      CLEW_TRY(take(std::move(proved), point->second));
+    }
+    choice_.report.copied = static_cast<uint32_t>(choice_.proved.size());
+    return {};
+  }
+
+ private:
+  [[nodiscard]] uint64_t address_of(uint32_t function) const {
+    return choice_.facts->code.functions()[function].address;
+  }
+  void leave(std::string_view reason) { ++choice_.report.others[std::string(reason)]; }
+
+  // Of functions whose probe is all that is wanted in their window.
+  std::map<uint64_t, uint32_t> single_points() {
+    std::map<uint64_t, uint32_t> wanted;
+    const code::Plan& plan = *input_.points.plan;
+    for (uint32_t w = 0; w < plan.windows.size(); ++w) {
+      const auto points = plan.points_of(w);
+      choice_.report.asked += static_cast<uint32_t>(points.size());
+      const bool is_simple = points.size() == 1 && points.front().kind == code::PointKind::Entry &&
+                             points.front().side == code::Side::Before &&
+                             plan.windows[w].window_class != code::WindowClass::BothWays;
+      if (!is_simple || points.front().keeps_flags) {
+        for (size_t i = 0; i < points.size(); ++i)
+          leave("window");
+        continue;
+      }
+      const auto index = static_cast<uint32_t>(points.data() - plan.points.data());
+      wanted.emplace(input_.functions[index], index);
+    }
+    return wanted;
+  }
+
+  std::string_view why_not(const copy::Proved& proved, uint32_t point) {
+    const uint64_t start = address_of(proved.function);
+    if (asked_.contains(start)) return copy::name(copy::Reason::AsksCaller);
+    const auto entry = proved.blocks.block_at(start);
+    const uint64_t probed = probed_instruction(*input_.points.plan, point);
+    if (!entry || proved.blocks.block_at(probed) != entry) return "window";
+    for (const code::Block& block : proved.blocks.blocks()) {
+      const auto bytes = choice_.facts->code.text_from(block.begin);
+      const uint64_t size = block.end - block.begin;
+      if (bytes.size() < size || !text_.equals(block.begin, bytes.first(size)))
+        return "foreign-patch";
+      // Each round would be a call.
+      for (const code::Edge& edge : proved.blocks.edges_of(block)) {
+        if (edge.block == *entry) return "loop-head";
+      }
+      const auto inside = std::upper_bound(places_.begin(), places_.end(), block.begin);
+      const bool is_start = block.begin == start;
+      const auto first =
+          is_start ? inside : std::lower_bound(places_.begin(), places_.end(), block.begin);
+      if (first != places_.end() && *first < block.end) return "nested";
+    }
+    return {};
+  }
+
+  Expected<void> take(copy::Proved proved, uint32_t point) {
+    const code::Point& at = input_.points.plan->points[point];
+    native::Code code = CLEW_TRY(translate_point(input_.points.programs[point], at, rules_));
+    const bool is_plain = code.calls.empty() && !code.guarded &&
+                          !code.clobbers.has(abi::kSavedFlags) && code.bytes.size() < 64;
+    EntryProbe probe;
+    if (is_plain) probe = entry_probe(code, rules_.environment.slot_address);
+    if (!is_plain || probe.bytes.size() > copy::kInsertionBytesMax) {
+      leave("probe");
+      return {};
+    }
+    const uint64_t start = address_of(proved.function);
+    choice_.insertions.entry.emplace(start, std::move(probe.bytes));
+    choice_.points.emplace(start, point);
+    choice_.bodies.emplace(point, std::move(code));
+    choice_.proved.push_back(std::move(proved));
+    return {};
+  }
+
+  const CopyInput& input_;
+  const BodyRules& rules_;
+  CopyChoice& choice_;
+  ProcessText text_;
+  std::vector<uint64_t> places_;
+  std::set<uint64_t> asked_;  // Whom others ask for the place that they were called from.
+};
+
+bool is_left_out(std::string_view path) {
+  return std::any_of(kLeftOut.begin(), kLeftOut.end(),
+                     [&](std::string_view prefix) { return file_of(path).starts_with(prefix); });
+}
+
+// Behind the module, and moved from there anyway.
+uint64_t place_behind(const target::ModuleImage& image) {
+  constexpr uint64_t kPage = 4096;
+  const uint64_t end = image.sections().empty() ? 0 : image.sections().back().end();
+  return (end + kPage) / kPage * kPage;
+}
+
+Expected<CopyChoice> choose(pid_t pid, const CopyInput& input, const BodyRules& rules) {
+  CopyChoice choice;
+  choice.report.module = file_of(input.module.path);
+  const auto none = [&](std::string_view reason) {
+    choice.report.asked = static_cast<uint32_t>(input.functions.size());
+    choice.report.others[std::string(reason)] = choice.report.asked;
+    return std::move(choice);
+  };
+  if (is_left_out(input.module.path)) return none("c-library");
+  const auto names = CLEW_TRY(target::read_linked_names(input.module.open_path));
+  if (!check_stack_maps(input.module, names)) return none("stack-maps");
+  choice.facts = CLEW_TRY(copy::Facts::of(input.image));
+  CLEW_TRY(Chooser(pid, input, rules, choice).run());
+  return choice;
+}
+
+// A copy with the tables of its unwinder behind it.
+struct Written {
+  copy::CheckedCopy copy;
+  copy::UnwindBytes unwind;
+};
+
+Expected<Written> write(const CopyInput& input, const CopyChoice& choice) {
+  copy::ModuleCopy made = CLEW_TRY(
+      copy::write_copy(*choice.facts, choice.proved, choice.insertions, place_behind(input.image)));
+  copy::CheckedCopy checked =
+      CLEW_TRY(copy::check(*choice.facts, choice.proved, choice.insertions, std::move(made)));
+  const auto tables = CLEW_TRY(target::read_frame_tables(input.module.open_path));
+  copy::UnwindBytes unwind = CLEW_TRY(copy::write_unwind(
+      {tables, choice.insertions, checked.copy(), input.image.is_position_independent()}));
+  return Written{std::move(checked), std::move(unwind)};
+}
+
+Expected<std::vector<inline_::CopyWay>> find_ways(const CopyInput& input, const CopyChoice& choice,
+                                                  const copy::ModuleCopy& copy,
+                                                  const BodyRules& rules) {
+  const copy::CopyMap map(copy);
+  std::vector<inline_::CopyWay> ways(input.functions.size());
+  for (const auto& [function, point] : choice.points) {
+    const auto entry = copy.function_copy(function);
+    const auto resume = map.copy_of(probed_instruction(*input.points.plan, point));
+    if (!entry || !resume) return fail(ErrorCode::Limit, "a probe has no place in its copy");
+    const native::Code& body = choice.bodies.at(point);
+    const EntryProbe probe = entry_probe(body, rules.environment.slot_address);
+    CLEW_TRY(check_at(*entry + probe.body_offset, body, input.points.programs[point],
+                      input.points.plan->points[point], rules));
+    ways[point] = {
+        .resume = *resume, .entry = *entry, .original = function + input.module.load_bias};
+  }
+  return ways;
+}
+
+Expected<std::vector<inline_::CopyWay>> install(inline_::Attachment& attachment,
+                                                inline_::Answers& answers, const CopyInput& input,
+                                                const CopyChoice& choice, const BodyRules& rules) {
+  auto [checked, unwind] = CLEW_TRY(write(input, choice));
+  const copy::ModuleCopy& made = checked.copy();
+  const uint64_t behind = unwind.address - made.address;
+  const std::vector<target::Mapping>& text = input.module.executable_ranges;
+  const inline_::CopyRoom room = CLEW_TRY(attachment.take_copy_room(
+      text.front().start, text.back().end,
+      std::max<uint64_t>(behind + unwind.bytes.size(), made.bytes.size()), made.address % 64));
+  const uint64_t shift = room.address - made.address;
+  CLEW_TRY(checked.move_to(input.module.load_bias, shift));
+  CLEW_TRY(unwind.move_to(input.module.load_bias, shift));
+  auto ways = CLEW_TRY(find_ways(input, choice, made, rules));
+  std::vector<uint8_t> bytes = made.bytes;
+  if (!unwind.bytes.empty()) {
+    bytes.resize(behind);
+    bytes.insert(bytes.end(), unwind.bytes.begin(), unwind.bytes.end());
+    CLEW_TRY(answers.add(attachment, {.begin = made.address,
+                                      .size_bytes = made.code_size,
+                                      .original = text.front().start,
+                                      .header = unwind.address + unwind.header}));
+  }
+  CLEW_TRY(attachment.write_copies(room, bytes));
+  return ways;
+}
+
+// Nothing when exceptions could not go through copies.
+Expected<std::optional<inline_::Answers>> answer_unwinders(inline_::Attachment& attachment) {
+  const auto modules = CLEW_TRY(target::read_modules(attachment.pid()));
+  for (const target::ProcessModule& module : modules) {
+    const auto names = target::read_linked_names(module.open_path);
+    if (names && brings_unwinder(module, *names)) return std::optional<inline_::Answers>();
+  }
+  auto answers = inline_::Answers::install(attachment, modules);
+  if (answers) return answers;
+  log_step(attachment.pid(), "no functions run on copies: {}", answers.error().message);
+  return std::optional<inline_::Answers>();
+}
+
+void leave_all(CopiedReport& report, std::string_view reason) {
+  report.others[std::string(reason)] += std::exchange(report.copied, 0U);
+}
+
+}  // namespace
+
+std::string why_no_copies(const plan::Lowered& lowered, bool follows_forks) {
+  if (follows_forks) return "[follow]";
+  const bool has_others = std::any_of(
+      lowered.programs.begin(), lowered.programs.end(), [](const plan::ProbeProgram& program) {
+        return program.point != plan::ProgramPoint::Entry || program.is_recorder;
+      });
+  return has_others ? "[not-entries]" : "";
+}
+
+Expected<std::vector<CopiedReport>> judge_copies(pid_t pid, std::span<const CopyInput> modules,
+                                                 const BodyRules& rules) {
+  std::vector<CopiedReport> reports;
+  reports.reserve(modules.size());
+  for (const CopyInput& input : modules) {
+    CopyChoice choice = CLEW_TRY(choose(pid, input, rules));
+    reports.push_back(std::move(choice.report));
+  }
+  return reports;
+}
+
+Expected<Copies> make_copies(inline_::Attachment& attachment, std::span<const CopyInput> modules,
+                             const BodyRules& rules) {
+  Copies copies;
+  std::optional<inline_::Answers> answers;
+  bool is_asked = false;
+  for (const CopyInput& input : modules) {
+    const StepTime time;
+    copies.ways.emplace_back();
+    CopyChoice choice = CLEW_TRY(choose(attachment.pid(), input, rules));
+    CopiedReport& report = copies.reports.emplace_back(std::move(choice.report));
+    if (report.copied == 0) continue;
+    if (!std::exchange(is_asked, true)) answers = CLEW_TRY(answer_unwinders(attachment));
+    if (!answers) {
+      leave_all(report, "unwinding");
+      continue;
+    }
+    auto ways = install(attachment, *answers, input, choice, rules);
+    if (ways) copies.ways.back() = std::move(*ways);
+    if (!ways) leave_all(report, ways.error().message);
+    log_step(attachment.pid(), "{}: {} of {} functions have copies ({:.1f} ms)", input.module.path,
+             report.copied, report.asked, time.ms());
+  }
+  return copies;
+}
+
+}  // namespace clew::engine
