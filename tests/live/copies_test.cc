@@ -137,6 +137,24 @@ TEST(Copies, AreFollowedByOtherSessions) {
   }
 }
 
+// A thread that was made meanwhile loops in a copy for as long as the storm lasts.
+TEST(Copies, AreNotWaitedForWhileAThreadIsInThem) {
+  Victim victim("storms");
+  const uint64_t expected = untraced_result("storms", 1);
+  EXPECT_EQ(victim.run(1), expected);
+  Tracer tracer = Tracer::attach(victim.pid(), entries_of("storms!*"), kOnCopies);
+  victim.ask("begin");
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_TRUE(ran_on_copies(report)) << report.error;
+  EXPECT_THAT(report.error, HasSubstr("KiB of code stay"));
+  expect_text_equals_file(victim.pid());
+  victim.ask("calm");
+  EXPECT_EQ(victim.run(1), expected);
+  EXPECT_EQ(clew({"detach", std::to_string(victim.pid())}).status, 0);
+  EXPECT_EQ(victim.run(1), expected);
+}
+
 TEST(Copies, AreLeftAfterATracerThatWasKilled) {
   Victim victim("forks");
   const uint64_t expected = untraced_result("forks", 2);
@@ -145,8 +163,7 @@ TEST(Copies, AreLeftAfterATracerThatWasKilled) {
   tracer.child().signal(SIGKILL);
   tracer.child().wait_for_end();
   EXPECT_EQ(victim.run(2), expected);
-  Child detach({.arguments = {CLEW_COMMAND, "detach", std::to_string(victim.pid())}});
-  EXPECT_EQ(detach.wait_for_end().status, 0);
+  EXPECT_EQ(clew({"detach", std::to_string(victim.pid())}).status, 0);
   EXPECT_EQ(victim.run(2), expected);
   expect_text_equals_file(victim.pid());
   expect_exact(trace_all_on_copies(victim, "forks", 2), "entry");
