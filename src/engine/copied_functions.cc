@@ -58,18 +58,19 @@ struct CopyChoice {
   std::unique_ptr<copy::Facts> facts;
   std::vector<copy::Proved> proved;
   copy::Insertions insertions;
-  std::map<uint64_t, uint32_t> points;  // By the function's address.
-  std::map<uint32_t, native::Code> bodies;
+  std::map<uint64_t, uint32_t> points;              // By the function's address.
+  std::map<uint64_t, std::vector<uint32_t>> exits;  // By the address of the ret or jump.
+  std::map<uint32_t, native::Code> bodies;          // Of an exit, its first point's.
   CopiedReport report;
 };
 
-// What stands around a body in a copy.
-struct EntryProbe {
+// A body in a copy with what stands around it.
+struct CopiedProbe {
   std::vector<uint8_t> bytes;
   uint32_t body_offset = 0;
 };
 
-EntryProbe entry_probe(const native::Code& code, uint32_t slot_address) {
+CopiedProbe copied_probe(const native::Code& code, uint32_t slot_address) {
   constexpr auto kR10 = static_cast<unsigned>(abi::Register::R10);
   std::vector<uint8_t> inner;
   const bool saves = !is_increment(code.bytes);
@@ -85,7 +86,7 @@ EntryProbe entry_probe(const native::Code& code, uint32_t slot_address) {
       put_register(inner, 0x58, number);
   }
   if (saves) put_register(inner, 0x58, kR10);
-  EntryProbe probe;
+  CopiedProbe probe;
   probe.bytes = {0x83, 0x3c, 0x25};  // cmp dword [cookie + 4], 0
   put_word(probe.bytes, slot_address + abi::kCookieOffset + 4);
   probe.bytes.push_back(0);
@@ -140,21 +141,22 @@ class Chooser {
   }
 
   Expected<void> run() {
-    const std::map<uint64_t, uint32_t> wanted = single_points();
+    list_wanted();
     asked_ = copy::asked_callers(*choice_.facts);
     copy::ModuleProof proof = copy::prove_module(*choice_.facts);
     for (const copy::NotCopied& refused : proof.refused) {
-      if (wanted.contains(address_of(refused.function))) leave(copy::name(refused.refusal.reason));
+      if (wanted_.erase(address_of(refused.function)) != 0)
+        leave(copy::name(refused.refusal.reason));
     }
     for (copy::Proved& proved : proof.proved) {
-      const auto point = wanted.find(address_of(proved.function));
-      if (point == wanted.end()) continue;
-      const std::string_view reason = why_not(proved, point->second);
+      const auto wanted = wanted_.find(address_of(proved.function));
+      if (wanted == wanted_.end()) continue;
+      const std::string_view reason = why_not(proved, wanted->second);
       if (!reason.empty()) {
         leave(reason);
         continue;
       }
-      CLEW_TRY(take(std::move(proved), point->second));
+      CLEW_TRY(take(std::move(proved), wanted->second));
     }
     choice_.report.copied = static_cast<uint32_t>(choice_.proved.size());
     return {};
@@ -166,33 +168,58 @@ class Chooser {
   }
   void leave(std::string_view reason) { ++choice_.report.others[std::string(reason)]; }
 
-  // Of functions whose probe is all that is wanted in their window.
-  std::map<uint64_t, uint32_t> single_points() {
-    std::map<uint64_t, uint32_t> wanted;
+  // The points of one function.
+  struct Wanted {
+    std::optional<uint32_t> entry;
+    std::map<uint64_t, std::vector<uint32_t>> exits;  // By address. Ways to one ret have one each.
+    bool is_simple = true;                            // Each is all that is wanted in its window.
+  };
+
+  void list_wanted() {
     const code::Plan& plan = *input_.points.plan;
-    for (uint32_t w = 0; w < plan.windows.size(); ++w) {
-      const auto points = plan.points_of(w);
-      choice_.report.asked += static_cast<uint32_t>(points.size());
-      const bool is_simple = points.size() == 1 && points.front().kind == code::PointKind::Entry &&
-                             points.front().side == code::Side::Before &&
-                             plan.windows[w].window_class != code::WindowClass::BothWays;
-      if (!is_simple || points.front().keeps_flags) {
-        for (size_t i = 0; i < points.size(); ++i)
-          leave("window");
-        continue;
-      }
-      const auto index = static_cast<uint32_t>(points.data() - plan.points.data());
-      wanted.emplace(input_.functions[index], index);
+    for (uint32_t index = 0; index < plan.points.size(); ++index) {
+      const code::Point& point = plan.points[index];
+      Wanted& wanted = wanted_[input_.functions[index]];
+      if (plan.points_of(point.window).size() != 1 || point.keeps_flags) wanted.is_simple = false;
+      add(wanted, index, point);
     }
-    return wanted;
+    choice_.report.asked = static_cast<uint32_t>(wanted_.size());
+    std::erase_if(wanted_, [this](const auto& one) {
+      const Wanted& wanted = one.second;
+      const bool is_known = wanted.is_simple && wanted.entry;
+      if (!is_known) leave(wanted.is_simple ? "no-entry" : "window");
+      return !is_known;
+    });
   }
 
-  std::string_view why_not(const copy::Proved& proved, uint32_t point) {
+  void add(Wanted& wanted, uint32_t index, const code::Point& point) const {
+    const code::Window& window = input_.points.plan->windows[point.window];
+    switch (point.kind) {
+      case code::PointKind::Entry:
+        if (wanted.entry || window.window_class == code::WindowClass::BothWays)
+          wanted.is_simple = false;
+        wanted.entry = index;
+        return;
+      case code::PointKind::Exit:
+        // A jump that is not taken goes on in the function.
+        if (point.tail_call && point.side != code::Side::Before) wanted.is_simple = false;
+        wanted.exits[point.address].push_back(index);
+        return;
+      case code::PointKind::Offset:
+        wanted.is_simple = false;
+        return;
+    }
+  }
+
+  std::string_view why_not(const copy::Proved& proved, const Wanted& wanted) {
     const uint64_t start = address_of(proved.function);
     if (asked_.contains(start)) return copy::name(copy::Reason::AsksCaller);
     const auto entry = proved.blocks.block_at(start);
-    const uint64_t probed = probed_instruction(*input_.points.plan, point);
+    const uint64_t probed = probed_instruction(*input_.points.plan, *wanted.entry);
     if (!entry || proved.blocks.block_at(probed) != entry) return "window";
+    if (!std::all_of(wanted.exits.begin(), wanted.exits.end(),
+                     [&](const auto& exit) { return proved.blocks.block_at(exit.first); }))
+      return "window";
     for (const code::Block& block : proved.blocks.blocks()) {
       const auto bytes = choice_.facts->code.text_from(block.begin);
       const uint64_t size = block.end - block.begin;
@@ -211,21 +238,42 @@ class Chooser {
     return {};
   }
 
-  Expected<void> take(copy::Proved proved, uint32_t point) {
+  // Nothing when it is no body that may stand in a copy.
+  Expected<std::optional<native::Code>> translate(uint32_t point) const {
     const code::Point& at = input_.points.plan->points[point];
     native::Code code = CLEW_TRY(translate_point(input_.points.programs[point], at, rules_));
     const bool is_plain = code.calls.empty() && !code.guarded &&
                           !code.clobbers.has(abi::kSavedFlags) && code.bytes.size() < 64;
-    EntryProbe probe;
-    if (is_plain) probe = entry_probe(code, rules_.environment.slot_address);
-    if (!is_plain || probe.bytes.size() > copy::kInsertionBytesMax) {
-      leave("probe");
-      return {};
+    if (!is_plain || bytes_of(code).size() > copy::kInsertionBytesMax)
+      return std::optional<native::Code>();
+    return std::optional(std::move(code));
+  }
+
+  [[nodiscard]] std::vector<uint8_t> bytes_of(const native::Code& code) const {
+    return copied_probe(code, rules_.environment.slot_address).bytes;
+  }
+
+  Expected<void> take(copy::Proved proved, const Wanted& wanted) {
+    std::map<uint32_t, native::Code> bodies;
+    std::vector<uint32_t> points = {*wanted.entry};
+    for (const auto& [address, its] : wanted.exits)
+      points.push_back(its.front());
+    for (const uint32_t point : points) {
+      auto code = CLEW_TRY(translate(point));
+      if (!code) {
+        leave("probe");
+        return {};
+      }
+      bodies.emplace(point, std::move(*code));
     }
     const uint64_t start = address_of(proved.function);
-    choice_.insertions.entry.emplace(start, std::move(probe.bytes));
-    choice_.points.emplace(start, point);
-    choice_.bodies.emplace(point, std::move(code));
+    choice_.insertions.entry.emplace(start, bytes_of(bodies.at(*wanted.entry)));
+    choice_.points.emplace(start, *wanted.entry);
+    for (const auto& [address, its] : wanted.exits) {
+      choice_.insertions.before.emplace(address, bytes_of(bodies.at(its.front())));
+      choice_.exits.emplace(address, its);
+    }
+    choice_.bodies.merge(bodies);
     choice_.proved.push_back(std::move(proved));
     return {};
   }
@@ -235,7 +283,8 @@ class Chooser {
   CopyChoice& choice_;
   ProcessText text_;
   std::vector<uint64_t> places_;
-  std::set<uint64_t> asked_;  // Whom others ask for the place that they were called from.
+  std::map<uint64_t, Wanted> wanted_;  // By the function's address.
+  std::set<uint64_t> asked_;           // Whom others ask for the place that they were called from.
 };
 
 bool is_left_out(std::string_view path) {
@@ -283,24 +332,59 @@ Expected<Written> write(const CopyInput& input, const CopyChoice& choice) {
   return Written{std::move(checked), std::move(unwind)};
 }
 
-Expected<std::vector<inline_::CopyWay>> find_ways(const CopyInput& input, const CopyChoice& choice,
-                                                  const copy::ModuleCopy& copy,
-                                                  const BodyRules& rules) {
-  const copy::CopyMap map(copy);
-  std::vector<inline_::CopyWay> ways(input.functions.size());
-  for (const auto& [function, point] : choice.points) {
-    const auto entry = copy.function_copy(function);
-    const auto resume = map.copy_of(probed_instruction(*input.points.plan, point));
-    if (!entry || !resume) return fail(ErrorCode::Limit, "a probe has no place in its copy");
-    const native::Code& body = choice.bodies.at(point);
-    const EntryProbe probe = entry_probe(body, rules.environment.slot_address);
-    CLEW_TRY(check_at(*entry + probe.body_offset, body, input.points.programs[point],
-                      input.points.plan->points[point], rules));
-    ways[point] = {
-        .resume = *resume, .entry = *entry, .original = function + input.module.load_bias};
+// The ways of one module's points into its copy, which is where it will be.
+class Ways {
+ public:
+  Ways(const CopyInput& input, const CopyChoice& choice, const copy::ModuleCopy& copy,
+       const BodyRules& rules)
+      : input_(input), choice_(choice), copy_(copy), map_(copy), rules_(rules) {}
+
+  Expected<std::vector<inline_::CopyWay>> find() const {
+    std::vector<inline_::CopyWay> ways(input_.functions.size());
+    for (const auto& [function, point] : choice_.points) {
+      const auto entry = copy_.function_copy(function);
+      const auto resume = map_.copy_of(probed_instruction(*input_.points.plan, point));
+      if (!entry || !resume) return no_place();
+      CLEW_TRY(check_probe(*entry, point));
+      ways[point] = {
+          .resume = *resume, .entry = *entry, .original = function + input_.module.load_bias};
+    }
+    for (const auto& [address, points] : choice_.exits) {
+      const auto behind = map_.copy_of(address);
+      const uint64_t size = choice_.insertions.before.at(address).size();
+      if (!behind || *behind - copy_.address < size) return no_place();
+      CLEW_TRY(check_probe(*behind - size, points.front()));
+      for (const uint32_t point : points)
+        ways[point] = {.resume = 0, .entry = *behind - size, .original = *behind};
+    }
+    return ways;
   }
-  return ways;
-}
+
+ private:
+  static tl::unexpected<Error> no_place() {
+    return fail(ErrorCode::Limit, "a probe has no place in its copy");
+  }
+
+  // It is there, and its body may be.
+  [[nodiscard]] Expected<void> check_probe(uint64_t address, uint32_t point) const {
+    const native::Code& body = choice_.bodies.at(point);
+    const CopiedProbe probe = copied_probe(body, rules_.environment.slot_address);
+    const uint64_t offset = address - copy_.address;
+    const bool is_there = offset <= copy_.code_size &&
+                          probe.bytes.size() <= copy_.code_size - offset &&
+                          std::equal(probe.bytes.begin(), probe.bytes.end(),
+                                     copy_.bytes.begin() + static_cast<ptrdiff_t>(offset));
+    if (!is_there) return no_place();
+    return check_at(address + probe.body_offset, body, input_.points.programs[point],
+                    input_.points.plan->points[point], rules_);
+  }
+
+  const CopyInput& input_;
+  const CopyChoice& choice_;
+  const copy::ModuleCopy& copy_;
+  copy::CopyMap map_;
+  const BodyRules& rules_;
+};
 
 Expected<std::vector<inline_::CopyWay>> install(inline_::Attachment& attachment,
                                                 inline_::Answers& answers, const CopyInput& input,
@@ -315,7 +399,7 @@ Expected<std::vector<inline_::CopyWay>> install(inline_::Attachment& attachment,
   const uint64_t shift = room.address - made.address;
   CLEW_TRY(checked.move_to(input.module.load_bias, shift));
   CLEW_TRY(unwind.move_to(input.module.load_bias, shift));
-  auto ways = CLEW_TRY(find_ways(input, choice, made, rules));
+  auto ways = CLEW_TRY(Ways(input, choice, made, rules).find());
   std::vector<uint8_t> bytes = made.bytes;
   if (!unwind.bytes.empty()) {
     bytes.resize(behind);
@@ -352,9 +436,11 @@ std::string why_no_copies(const plan::Lowered& lowered, bool follows_forks) {
   if (follows_forks) return "[follow]";
   const bool has_others = std::any_of(
       lowered.programs.begin(), lowered.programs.end(), [](const plan::ProbeProgram& program) {
-        return program.point != plan::ProgramPoint::Entry || program.is_recorder;
+        const bool is_of_function =
+            program.point == plan::ProgramPoint::Entry || program.point == plan::ProgramPoint::Exit;
+        return !is_of_function || program.is_recorder;
       });
-  return has_others ? "[not-entries]" : "";
+  return has_others ? "[not-functions]" : "";
 }
 
 Expected<std::vector<CopiedReport>> judge_copies(pid_t pid, std::span<const CopyInput> modules,

@@ -44,9 +44,12 @@ void lead_to_original(const Arena& arena, const CopyWay& way) {
   if (view != nullptr && is_near(way.entry, way.original)) put_jump(view, way.entry, way.original);
 }
 
+// At exits a copy has probes as well, in front of its rets and tail jumps: there the one jump leads
+// over the probe, and nobody comes to a copy, so there is no other.
 void leave_copy(const Arena& arena, const abi::LayerRecord& layer) {
-  if (layer.copy_jump == 0) return;
+  if (layer.copy_entry == 0) return;
   lead_to_original(arena, {.entry = layer.copy_entry, .original = layer.copy_original});
+  if (layer.copy_jump == 0) return;
   const uint64_t jump = layer.address + layer.copy_jump;
   uint8_t* const view = arena.code_at(jump, kEntryProbeBytesMin);
   if (view != nullptr) put_jump(view, jump, jump + kJumpBytes + kPopBytes);

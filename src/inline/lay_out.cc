@@ -226,7 +226,7 @@ class LayoutMaker {
   void leave_copies_of(const ModuleRequest& module, const PlannedWindow& planned) const {
     for (uint32_t i = 0; i < planned.point_count && !module.copies.empty(); ++i) {
       const CopyWay& way = module.copies[planned.first_point + i];
-      if (way.resume != 0) lead_to_original(state_.arena, way);
+      if (way.entry != 0) lead_to_original(state_.arena, way);
     }
   }
 
