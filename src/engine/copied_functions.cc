@@ -29,8 +29,8 @@ namespace {
 
 // As the recorder leaves them: the loader calls itself in its own ways, the C library looks at who
 // calls it, and the others unwind.
-constexpr std::array<std::string_view, 5> kLeftOut = {"ld-linux", "libc.so", "libm.so", "libgcc_s",
-                                                      "libstdc++.so"};
+constexpr std::array<std::string_view, 5> kNotCopied = {"ld-linux", "libc.so", "libm.so",
+                                                        "libgcc_s", "libstdc++.so"};
 
 std::string_view file_of(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
@@ -98,9 +98,9 @@ CopiedProbe copied_probe(const native::Code& code, uint32_t slot_address) {
 }
 
 // All executable bytes of the module, as the process has them.
-class ProcessText {
+class TextInProcess {
  public:
-  ProcessText(pid_t pid, const target::ProcessModule& module) : load_bias_(module.load_bias) {
+  TextInProcess(pid_t pid, const target::ProcessModule& module) : load_bias_(module.load_bias) {
     for (const target::Mapping& map : module.executable_ranges) {
       Part part = {map.start, std::vector<uint8_t>(map.size_bytes())};
       if (target::read_memory(pid, map.start, part.bytes)) parts_.push_back(std::move(part));
@@ -281,14 +281,14 @@ class Chooser {
   const CopyInput& input_;
   const BodyRules& rules_;
   CopyChoice& choice_;
-  ProcessText text_;
+  TextInProcess text_;
   std::vector<uint64_t> places_;
   std::map<uint64_t, Wanted> wanted_;  // By the function's address.
   std::set<uint64_t> asked_;           // Whom others ask for the place that they were called from.
 };
 
-bool is_left_out(std::string_view path) {
-  return std::any_of(kLeftOut.begin(), kLeftOut.end(),
+bool is_not_copied(std::string_view path) {
+  return std::any_of(kNotCopied.begin(), kNotCopied.end(),
                      [&](std::string_view prefix) { return file_of(path).starts_with(prefix); });
 }
 
@@ -307,7 +307,7 @@ Expected<CopyChoice> choose(pid_t pid, const CopyInput& input, const BodyRules& 
     choice.report.others[std::string(reason)] = choice.report.asked;
     return std::move(choice);
   };
-  if (is_left_out(input.module.path)) return none("c-library");
+  if (is_not_copied(input.module.path)) return none("c-library");
   const auto names = CLEW_TRY(target::read_linked_names(input.module.open_path));
   if (!check_stack_maps(input.module, names)) return none("stack-maps");
   choice.facts = CLEW_TRY(copy::Facts::of(input.image));

@@ -24,7 +24,7 @@ constexpr uint64_t kPage = 4096;
 constexpr uint64_t kChunk = 1 << 24;
 // Of address space, used or not: the kernel tells it page by page.
 constexpr uint64_t kReservedMax = uint64_t{16} << 30;
-constexpr uint64_t kRedZoneBytes = 128;
+constexpr uint64_t kBelowStackBytes = 128;
 // struct pthread of glibc, the head of which the psABI of thread-local storage fixes for the first.
 constexpr uint64_t kSelfOffset = 16;
 constexpr uint64_t kPointerGuardOffset = 0x30;
@@ -111,7 +111,7 @@ class Search {
           map.path == "[stack]" || (map.contains(block) && map.end - block < kThreadBlockMax);
       if (!map.contains(thread.registers.rsp)) continue;
       ++count;
-      if (is_own) from = thread.registers.rsp - kRedZoneBytes;
+      if (is_own) from = thread.registers.rsp - kBelowStackBytes;
     }
     if (count == 1) return std::max(from & ~uint64_t{7}, map.start);
     return count == 0 && is_of_dead_thread(map) ? map.end : map.start;
