@@ -27,7 +27,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kJournalMagic = 0x314e4a4552415743;  // "CWAREJN1", little endian.
-inline constexpr uint32_t kJournalVersion = 7;
+inline constexpr uint32_t kJournalVersion = 8;
 inline constexpr uint32_t kExtentsMax = 64;
 inline constexpr uint32_t kSitesMax = 1U << 17;
 inline constexpr uint32_t kLayersMax = 1U << 18;
@@ -133,7 +133,8 @@ struct LayerRecord {
   uint32_t session;
   uint32_t site;   // Index.
   uint32_t order;  // Counts installations: a layer lies above those with lower numbers.
-  uint32_t reserved2;
+  // Where the jump to the function's copy is, as an offset; 0 = none, nor what stands last.
+  uint32_t copy_jump;
   uint32_t size_bytes;  // Of the trampoline with its out-of-line parts.
   uint64_t address;
   uint32_t with_points;  // Bit i: instruction i has a probe (own points or a link slot).
@@ -146,6 +147,10 @@ struct LayerRecord {
   LayerInstruction instructions[kWindowInstructionsMax];
   // The first bytes of each copy, to be put back when the layer above leaves.
   uint8_t copy_head[kWindowInstructionsMax][kCopyHeadBytes];
+  // Where calls between copies of functions come to the probe of this one, and where they would go
+  // without: its original.
+  uint64_t copy_entry;
+  uint64_t copy_original;
 };
 static_assert(offsetof(LayerRecord, session) == 4);
 static_assert(offsetof(LayerRecord, site) == 8);
@@ -160,9 +165,12 @@ static_assert(offsetof(LayerRecord, patch_count) == 48);
 static_assert(offsetof(LayerRecord, point_count) == 52);
 static_assert(offsetof(LayerRecord, patches) == 56);
 static_assert(offsetof(LayerRecord, instructions) == 136);
+static_assert(offsetof(LayerRecord, copy_jump) == 16);
 static_assert(offsetof(LayerRecord, copy_head) == 264);
+static_assert(offsetof(LayerRecord, copy_entry) == 344);
+static_assert(offsetof(LayerRecord, copy_original) == 352);
 static_assert(sizeof(LayerRecord) == 56 + 40 * kPatchesMax + 8 * kWindowInstructionsMax +
-                                         kCopyHeadBytes * kWindowInstructionsMax);
+                                         kCopyHeadBytes * kWindowInstructionsMax + 16);
 
 // What one session has in the target besides sites; written before the change, where that can be.
 inline constexpr uint32_t kSharedPartsMax = 60;

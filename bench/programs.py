@@ -70,9 +70,9 @@ class RedisLoad:
         self.cpu.setdefault(kind, []).append(spent / self.requests)
         return value
 
-    def traced(self, redis, query, test):
-        with Clew(redis.pid, query, ["--yes"]) as session:
-            value = self.measure(redis, test, "clew")
+    def traced(self, redis, query, test, options=(), kind="clew"):
+        with Clew(redis.pid, query, ["--yes", *options]) as session:
+            value = self.measure(redis, test, kind)
         self.sessions.append(session)
         return value
 
@@ -80,6 +80,24 @@ class RedisLoad:
         with Bpftrace(text):
             # It may be a hundred times slower.
             return redis.throughput(test, self.requests // 10)
+
+    def copies_row(self, redis, measure, limit, query, test):
+        """By the server's own time a request: jumps and copies, both against untraced."""
+        row = Row(f"redis {test.upper()}: {measure}, on copies", f">= {limit} %", "%", limit,
+                  at_most=False)
+        self.cpu = {}
+        found = interleave(self.repetitions, {
+            "untraced": lambda: self.untraced(redis, test),
+            "jumps": lambda: self.traced(redis, query, test, kind="jumps"),
+            "copies": lambda: self.traced(redis, query, test, ["--copies"], "copies")}, row.measure)
+        for sample in found.values():
+            if isinstance(sample, str):
+                return row.fail(sample)
+        untraced, jumps, copies = (Sample(self.cpu[kind]) for kind in found)
+        kept = untraced.against(copies, share)
+        by_jumps = share(untraced.median, jumps.median)
+        return row.set(kept.median, kept.spread, "",
+                       f"by the server's CPU a request; jumps {by_jumps:.0f} %")
 
     def row(self, redis, measure, limit, query, test, peer=None):
         row = Row(f"redis {test.upper()}: {measure}", f">= {limit} %" if limit else "", "%", limit,
@@ -116,6 +134,9 @@ def redis_rows(repetitions, requests):
                 ("all entries", ALL_ENTRIES, 150, 6, 83),
                 ("all entries and exits", ALL_BOTH, 250, 10, 74)):
             rows += all_function_rows(load, redis, measure, query, (armed_ms, stopped_ms, limit))
+        for test in ("set", "get"):
+            rows.append(load.copies_row(redis, "all entries", 90, ALL_ENTRIES, test))
+            rows.append(load.copies_row(redis, "all entries and exits", 80, ALL_BOTH, test))
         rows.append(cold_row(redis))
     return rows
 

@@ -4,7 +4,7 @@
 
 _clew_options() {
   local request="-p --pid -n --name -c --command --vocabulary --ext --no-branch-guards --fuel \
-    --allow-missing -y --yes -f --follow --allow-late-uprobe-danger --uprobes --no-uprobes"
+    --allow-missing -y --yes -f --follow --allow-late-uprobe-danger --uprobes --no-uprobes --copies"
   local output="--for --every --format --json --csv --chart --stream --sqlite --folded --svg \
     -o --output --spill --from -q --quiet -v --verbose"
   case "$1" in

@@ -117,6 +117,8 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
                "also put jumps where a uprobe set later would end the process");
   auto* const uprobes = app.add_flag("--uprobes", arguments.uprobes,
                                      "a uprobe of the kernel wherever a site can take no jump");
+  app.add_flag("--copies", arguments.copies,
+               "run functions on copies where many are asked for: faster, but alone");
   app.add_flag("--no-uprobes", arguments.no_uprobes, "refuse sites that can take no jump")
       ->excludes(uprobes);
 }
@@ -189,6 +191,7 @@ Expected<engine::Request> request_of(const RequestArguments& arguments) {
   if (arguments.allow_late_uprobe_danger) {
     request.late_uprobe_danger = code::LateUprobeDanger::Allowed;
   }
+  request.copies = arguments.copies;
   if (arguments.uprobes) request.uprobes = engine::UprobePolicy::WhereRefused;
   if (arguments.no_uprobes) request.uprobes = engine::UprobePolicy::Never;
   return request;

@@ -27,6 +27,7 @@ struct RequestArguments {
   bool follow = false;
   bool allow_late_uprobe_danger = false;
   bool uprobes = false;
+  bool copies = false;
   bool no_uprobes = false;
 };
 

@@ -93,7 +93,7 @@ void judge_sessions(const ProcessView& view, Findings& findings) {
                                                        "functions; to be traced, start it anew",
                                                        view.pid)});
   } else if (view.arena->residue) {
-    findings.problem("residue", {.detail = "a killed session left its probes",
+    findings.problem("residue", {.detail = "a session that is gone left code of its own",
                                  .remedy = fmt::format("clew detach {}", view.pid)});
   }
 }

@@ -6,6 +6,7 @@
 
 #include "abi/region.h"
 #include "base/assert.h"
+#include "engine/copied_functions.h"
 
 namespace clew::engine {
 namespace {
@@ -104,6 +105,31 @@ ModulePoints points_of(const SiteSet& set, const ModulePlan& module, const plan:
   return points;
 }
 
+std::vector<ModulePoints> points_of(const SiteSet& set, const plan::Lowered& lowered,
+                                    const target::Catalog& catalog) {
+  std::vector<ModulePoints> modules;
+  modules.reserve(set.modules.size());
+  for (const ModulePlan& module : set.modules)
+    modules.push_back(points_of(set, module, lowered, catalog));
+  return modules;
+}
+
+// Of programs at sites alone.
+Expected<std::vector<CopyInput>> copy_inputs(const SiteSet& set, target::Catalog& catalog,
+                                             std::span<const ModulePoints> points) {
+  std::vector<CopyInput> inputs;
+  inputs.reserve(points.size());
+  for (size_t m = 0; m < points.size(); ++m) {
+    const ModulePlan& module = set.modules[m];
+    const target::ModuleImage* const image = CLEW_TRY(catalog.image(module.module));
+    CopyInput input{*image, catalog.modules()[module.module].file, points[m], {}};
+    for (const code::Point& point : module.plan.points)
+      input.functions.push_back(set.sites[module.requests[point.request].site].address);
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
 // What is gone is not refused: it may come back.
 void list_refusals(SiteSet& set, const plan::Lowered& lowered, ArmReport& report) {
   for (const inline_::PointRefusal& refusal : report.install.refusals) {
@@ -169,16 +195,30 @@ Expected<native::Code> translate_site(const plan::ProbeProgram& program, const S
                          {.kind = point}, rules_of(lowered, geometry));
 }
 
+Expected<std::vector<CopiedReport>> judge_copies(const SiteSet& set, const plan::Lowered& lowered,
+                                                 target::Catalog& catalog,
+                                                 const inline_::Geometry& geometry) {
+  const std::vector<ModulePoints> points = points_of(set, lowered, catalog);
+  const auto inputs = CLEW_TRY(copy_inputs(set, catalog, points));
+  return judge_copies(catalog.pid(), inputs, rules_of(lowered, geometry));
+}
+
 Expected<ArmReport> arm(inline_::Attachment& attachment, SiteSet& set, const plan::Lowered& lowered,
-                        const target::Catalog& catalog) {
-  std::vector<ModulePoints> modules;
-  modules.reserve(set.modules.size());
-  for (const ModulePlan& module : set.modules)
-    modules.push_back(points_of(set, module, lowered, catalog));
+                        target::Catalog& catalog, bool wants_copies) {
+  std::vector<ModulePoints> modules = points_of(set, lowered, catalog);
   BodyRules rules = rules_of(lowered, attachment.geometry());
   rules.policy.time_is_readable = attachment.time_is_readable();
   rules.policy.cpu_is_readable = attachment.cpu_is_readable();
+  std::vector<CopiedReport> copied;
+  if (wants_copies) {
+    const auto inputs = CLEW_TRY(copy_inputs(set, catalog, modules));
+    Copies copies = CLEW_TRY(make_copies(attachment, inputs, rules));
+    for (size_t m = 0; m < modules.size(); ++m)
+      modules[m].copies = std::move(copies.ways[m]);
+    copied = std::move(copies.reports);
+  }
   ArmReport report = CLEW_TRY(arm_points(attachment, modules, rules));
+  report.copied = std::move(copied);
   list_bodies(set, lowered, report);
   list_refusals(set, lowered, report);
   for (UnwinderFunction& function : set.unwinders) {

@@ -16,9 +16,13 @@
 namespace clew::engine {
 
 // Installs all planned windows of one process. The attachment must be open for lowered.layout.
-// Refused points are added to set.refused.
+// Refused points are added to set.refused. Functions run on copies where that is wanted and can be.
 Expected<ArmReport> arm(inline_::Attachment& attachment, SiteSet& set, const plan::Lowered& lowered,
-                        const target::Catalog& catalog);
+                        target::Catalog& catalog, bool wants_copies);
+// Which functions would, without a change of the process.
+Expected<std::vector<CopiedReport>> judge_copies(const SiteSet& set, const plan::Lowered& lowered,
+                                                 target::Catalog& catalog,
+                                                 const inline_::Geometry& geometry);
 
 // The functions with a time of which a call may leave by a jump to another function.
 std::vector<std::string> left_by_jump(const SiteSet& set, const plan::Lowered& lowered);

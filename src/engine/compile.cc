@@ -151,6 +151,7 @@ Expected<void> Compiler::find_processes() {
   notices_.progress("reading processes and symbols");
   const std::vector<pid_t> pids = CLEW_TRY(wanted_pids());
   shared_.danger = request_.late_uprobe_danger;
+  shared_.wants_copies = request_.copies;
   std::optional<Error> first;
   for (const pid_t pid : pids) {
     const bool is_command = result_.launched && result_.launched->pid() == pid;

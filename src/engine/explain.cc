@@ -10,6 +10,7 @@
 #include "abi/arena.h"
 #include "engine/bodies.h"
 #include "engine/compile.h"
+#include "engine/copied_functions.h"
 #include "isa/print.h"
 #include "native/print.h"
 #include "query/print.h"
@@ -111,6 +112,28 @@ std::string explain_static_probes(Tracee& tracee) {
                      count == 1 ? "its nop" : "their nops");
 }
 
+// In one module: from here on the copies are soon worth the second that it takes to make them.
+constexpr size_t kManyFunctions = 500;
+
+std::string recommend_copies(Tracee& tracee) {
+  const auto& modules = tracee.sites().modules;
+  const bool has_many = std::any_of(modules.begin(), modules.end(), [](const ModulePlan& module) {
+    return module.plan.points.size() >= kManyFunctions;
+  });
+  return has_many ? "    on copies: none; --copies makes hits of so many functions cheaper\n" : "";
+}
+
+std::string explain_copies(const Tracee& tracee) {
+  std::string text;
+  for (const CopiedReport& report : tracee.copied()) {
+    text += fmt::format("    on copies: {} of {} functions of {}\n", report.copied, report.asked,
+                        report.module);
+    for (const auto& [reason, count] : report.others)
+      text += fmt::format("    no copy: {:>5}  {}\n", count, reason);
+  }
+  return text;
+}
+
 std::string explain_uprobes(const KernelTracee& uprobes, pid_t pid) {
   std::map<std::string, size_t> reasons;
   for (const KernelSite& site : uprobes.sites()) {
@@ -140,6 +163,7 @@ std::string explain_sites(Tracee& tracee) {
                   tracee.sites().refused.size());
   text += explain_first_instructions(tracee);
   text += explain_static_probes(tracee);
+  text += explain_copies(tracee);
   for (const auto& [reason, count] : reasons) {
     text += fmt::format("    refused: {:>5}  {}\n", count, reason);
   }
@@ -270,7 +294,11 @@ Expected<std::string> explain(const Request& request, const ExplainOptions& opti
                                  plan::print(compiled.plan));
   for (const auto& tracee : compiled.tracees) {
     CLEW_TRY(tracee->plan_windows(compiled.plan, compiled.lowered));
+    const std::string none = why_no_copies(compiled.lowered, request.follow_forks);
+    if (none.empty()) CLEW_TRY(tracee->judge_copies(compiled.lowered, kExampleGeometry));
     text += explain_sites(*tracee);
+    if (request.copies && !none.empty()) text += fmt::format("    on copies: none {}\n", none);
+    if (!request.copies && none.empty()) text += recommend_copies(*tracee);
     if (compiled.uprobes) text += explain_uprobes(*compiled.uprobes, tracee->pid());
   }
   text += "\n" + explain_state(compiled.lowered) + "\n";

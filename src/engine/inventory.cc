@@ -446,6 +446,8 @@ Expected<std::string> remove_probes(pid_t pid, bool force) {
     text = fmt::format("process {}: probes of dead sessions removed; a session of {} is alive\n",
                        pid, alive);
   }
+  if (!report.residue_reason.empty())
+    text += fmt::format("process {}: {}\n", pid, report.residue_reason);
   if (report.foreign_patches != 0) {
     text += fmt::format("{} sites were changed by somebody else and left alone\n",
                         report.foreign_patches);

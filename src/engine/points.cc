@@ -88,6 +88,19 @@ std::optional<uint32_t> spent_word(const PointProgram& program, const BodyRules&
 
 constexpr uint32_t kSpentBytes = 4;
 
+verify::Policy policy_of(const PointProgram& program, const native::Code& code,
+                         const code::Point& point, const BodyRules& rules) {
+  verify::Policy policy = rules.policy;
+  policy.fuel_max = program.fuel;
+  if (const std::optional<uint32_t> spent = spent_word(program, rules)) {
+    policy.globals_address = *spent;
+    policy.globals_bytes = kSpentBytes;
+  }
+  policy.stack_readable_bytes = stack_readable_bytes(point.kind, code.clobbers);
+  policy.stack_mapped_bytes = stack_mapped_bytes(point.kind, code.clobbers);
+  return policy;
+}
+
 }  // namespace
 
 Expected<native::Code> translate_point(const PointProgram& program, const code::Point& point,
@@ -103,6 +116,15 @@ Expected<native::Code> translate_point(const PointProgram& program, const code::
   environment.saved = program.saved;
   if (point.keeps_flags) environment.saved.add(abi::kSavedFlags);
   return native::translate(*program.program, environment, program.constants);
+}
+
+Expected<void> check_at(uint64_t address, const native::Code& code, const PointProgram& program,
+                        const code::Point& point, const BodyRules& rules) {
+  CLEW_ASSERT(code.calls.empty());
+  const inline_::BodyPlace place = {.address = address, .accessor_entries = {}};
+  const verify::Policy policy = policy_of(program, code, point, rules);
+  CLEW_TRY(place_and_verify(*program.program, code, place, policy));
+  return {};
 }
 
 Expected<ArmReport> arm_points(inline_::Attachment& attachment,
@@ -122,7 +144,8 @@ Expected<ArmReport> arm_points(inline_::Attachment& attachment,
     requests.push_back({.plan = modules[m].plan,
                         .load_bias = modules[m].load_bias,
                         .bodies = shapes[m],
-                        .text = modules[m].text});
+                        .text = modules[m].text,
+                        .copies = modules[m].copies});
   }
   log_step(attachment.pid(), "translated programs for {} modules: {} bytes of code ({:.1f} ms)",
            modules.size(), report.code_bytes, time.ms());
@@ -134,16 +157,8 @@ Expected<ArmReport> arm_points(inline_::Attachment& attachment,
       if (!place) continue;
       if (modules[m].programs[p].fuel_counts) report.bodies.push_back({m, p, place->address});
       const native::Code& code = codes[m][p];
-      verify::Policy policy = rules.policy;
-      policy.fuel_max = modules[m].programs[p].fuel;
-      if (const std::optional<uint32_t> spent = spent_word(modules[m].programs[p], rules)) {
-        policy.globals_address = *spent;
-        policy.globals_bytes = kSpentBytes;
-      }
-      policy.stack_readable_bytes =
-          stack_readable_bytes(modules[m].plan->points[p].kind, code.clobbers);
-      policy.stack_mapped_bytes =
-          stack_mapped_bytes(modules[m].plan->points[p].kind, code.clobbers);
+      const verify::Policy policy =
+          policy_of(modules[m].programs[p], code, modules[m].plan->points[p], rules);
       const isa::Program& program = *modules[m].programs[p].program;
       bodies.push_back({.module = m,
                         .point = p,

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -39,7 +41,8 @@ struct ModulePoints {
   const code::Plan* plan = nullptr;  // Borrowed.
   uint64_t load_bias = 0;
   std::vector<PointProgram> programs;
-  std::span<const target::Mapping> text = {};  // See inline_::ModuleRequest.
+  std::span<const target::Mapping> text = {};  // See inline_::ModuleRequest, and so is the next.
+  std::vector<inline_::CopyWay> copies = {};
 };
 
 // Where bodies run, and what they may do. What differs by point is filled in here.
@@ -62,17 +65,31 @@ struct ArmedSite {
   uint64_t address = 0;
 };
 
+// What became of the functions of one module that may run on copies (copied_functions.h).
+struct CopiedReport {
+  std::string module;
+  uint32_t asked = 0;
+  uint32_t copied = 0;
+  std::map<std::string, uint32_t> others = {};  // Why others are not: names of reasons.
+};
+
 struct ArmReport {
   inline_::InstallReport install;
   std::vector<ArmedBody> bodies;  // Those of probes that have fuel_counts.
   std::vector<ArmedSite> sites;   // Of the bodies, for queries.
   std::set<size_t> gone;          // Modules of the catalog that went before; for queries.
+  std::vector<CopiedReport> copied;
   uint64_t code_bytes = 0;
 };
 
 // Installs all windows of the plans. Points that are refused are in the report.
 Expected<ArmReport> arm_points(inline_::Attachment& attachment,
                                std::span<const ModulePoints> modules, const BodyRules& rules);
+
+// The code, which calls nothing, as it is at this address: may it be there?
+[[nodiscard]] Expected<void> check_at(uint64_t address, const native::Code& code,
+                                      const PointProgram& program, const code::Point& point,
+                                      const BodyRules& rules);
 
 // The machine code of one program at one point.
 Expected<native::Code> translate_point(const PointProgram& program, const code::Point& point,

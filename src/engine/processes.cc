@@ -329,6 +329,8 @@ Expected<void> Processes::detach() {
   Expected<void> first;
   for (const auto& tracee : tracees_) {
     Expected<void> done = tracee->detach();
+    if (wait_.tell && !tracee->kept().empty())
+      wait_.tell(fmt::format("process {}: {}", tracee->pid(), tracee->kept()));
     if (done) continue;
     if (!first) {
       tracee->note_lost(done.error().message);

@@ -201,9 +201,21 @@ std::string Run::traced_text(const collect::Losses& now) const {
                      in_kernel == 0 ? "" : " and " + of_kernel);
 }
 
+std::vector<CopiedReport> copied_of(const Processes* processes) {
+  std::vector<CopiedReport> reports;
+  if (processes == nullptr) return reports;
+  for (const auto& tracee : processes->tracees())
+    reports.insert(reports.end(), tracee->copied().begin(), tracee->copied().end());
+  return reports;
+}
+
 std::string Run::armed_text(const collect::Losses& now) const {
   std::string text = fmt::format("tracing {} (armed in {:.0f} ms", traced_text(now), attach_ms_);
   if (processes_) text += fmt::format(", stopped for {:.1f} ms", now.stopped_ms);
+  size_t copied = 0;
+  for (const CopiedReport& report : copied_of(processes_.get()))
+    copied += report.copied;
+  if (copied != 0) text += fmt::format("; {} functions run on copies", copied);
   const std::string uprobes =
       now.uprobes.empty() ? uprobes_of_root(now.refused, compiled_.plan.query, request_.uprobes)
                           : collect::describe_uprobes(now.uprobes);

@@ -41,6 +41,7 @@ struct Request {
   // inline/windows.h: where others' uprobes would end the processes.
   code::LateUprobeDanger late_uprobe_danger = code::LateUprobeDanger::Refused;
   UprobePolicy uprobes = UprobePolicy::WhereLate;
+  bool copies = false;  // Functions run on copies where many are asked for (copied_functions.h).
   // Events are written to this file first, and answered from there as fast as the rows are taken.
   std::string spill_path;
   std::string from_path;  // Only for replay().

@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "engine/copied_functions.h"
 #include "engine/left_text.h"
 #include "engine/session_memory.h"
 #include "isa/opcode.h"
@@ -163,9 +164,25 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
                     "{}: what it calls is not counted (no_slot)",
                     other, pid_));
   }
-  report_ = CLEW_TRY(arm_sites());
+  const std::string why_not = why_no_copies_here(lowered, follow_forks);
+  if (wants_copies_ && !why_not.empty() && wait_.tell)
+    wait_.tell(fmt::format("no functions of process {} run on copies {}", pid_, why_not));
+  report_ = CLEW_TRY(arm_sites(wants_copies_ && why_not.empty()));
   note_jumps();
   names_->refresh_threads();
+  return {};
+}
+
+std::string Tracee::why_no_copies_here(const plan::Lowered& lowered, bool follow_forks) const {
+  std::string why = why_no_copies(lowered, follow_forks);
+  return why.empty() && !attachment_->may_run_on_copies()
+             ? "(another session traces it, or its threads cannot all have slots)"
+             : why;
+}
+
+Expected<void> Tracee::judge_copies(const plan::Lowered& lowered,
+                                    const inline_::Geometry& geometry) {
+  if (wants_copies_) copied_ = CLEW_TRY(engine::judge_copies(sites_, lowered, catalog_, geometry));
   return {};
 }
 
@@ -179,9 +196,10 @@ std::map<size_t, InstalledWindows> Tracee::installed_in(std::span<const size_t> 
 }
 
 // A child that is forked between the two has no jumps, and its copy is lowered by detach.
-Expected<inline_::InstallReport> Tracee::arm_sites() {
+Expected<inline_::InstallReport> Tracee::arm_sites(bool wants_copies) {
   CLEW_TRY(attachment_->raise(semaphores()));
-  ArmReport report = CLEW_TRY(arm(*attachment_, sites_, *lowered_, catalog_));
+  ArmReport report = CLEW_TRY(arm(*attachment_, sites_, *lowered_, catalog_, wants_copies));
+  if (wants_copies) copied_ = std::move(report.copied);
   for (const ArmedSite& armed : report.sites) {
     CLEW_ASSERT(armed.site < sites_.sites.size());
     const Site& site = sites_.sites[armed.site];
@@ -321,7 +339,7 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
                              .danger = late_uprobe_danger_,
                              .first = first,
                              .installed = installed_in(modules)}));
-  const inline_::InstallReport added = CLEW_TRY(arm_sites());
+  const inline_::InstallReport added = CLEW_TRY(arm_sites(false));
   report_.points += added.points;
   note_jumps();
   return {};
@@ -484,6 +502,7 @@ Expected<void> Tracee::detach() {
   }
   const inline_::DetachReport& report = *left;
   detached_ = true;
+  if (!report.residue) kept_ = report.residue_reason;  // Of copies.
   if (report.repaired != 0) {
     lost_.push_back(fmt::format("{} jumps of earlier sessions were taken out of process {}",
                                 report.repaired, pid_));

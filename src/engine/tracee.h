@@ -45,6 +45,7 @@ class Tracee {
         std::make_shared<CodeCache>(target::default_catalog_options().read.cache_directory);
     std::shared_ptr<ProcessStacks> stacks = std::make_shared<ProcessStacks>(false);
     code::LateUprobeDanger danger = code::LateUprobeDanger::Refused;
+    bool wants_copies = false;  // See copied_functions.h.
   };
   static Expected<std::unique_ptr<Tracee>> of_process(pid_t pid, const Shared& shared);
   Tracee(pid_t pid, target::Catalog catalog, const Shared& shared)
@@ -52,7 +53,8 @@ class Tracee {
         catalog_(std::move(catalog)),
         codes_(shared.codes),
         stacks_(shared.stacks),
-        late_uprobe_danger_(shared.danger) {}
+        late_uprobe_danger_(shared.danger),
+        wants_copies_(shared.wants_copies) {}
   // Goes into the processes of its events.
   void set_number(uint32_t number) { number_ = number; }
 
@@ -62,6 +64,12 @@ class Tracee {
   // It was started for the session; that it ends is no loss.
   void set_command() { is_command_ = true; }
   [[nodiscard]] bool is_command() const { return is_command_; }
+  // Modules of which functions run on copies, or would if they could; where that is wanted.
+  [[nodiscard]] const std::vector<CopiedReport>& copied() const { return copied_; }
+  // The same of a process that is not changed.
+  Expected<void> judge_copies(const plan::Lowered& lowered, const inline_::Geometry& geometry);
+  // What a detach has left that harms nobody, one sentence; empty: nothing.
+  [[nodiscard]] const std::string& kept() const { return kept_; }
   // What is gone after all, one sentence.
   void note_lost(std::string what) { lost_.push_back(std::move(what)); }
   target::Catalog& catalog() { return catalog_; }
@@ -132,7 +140,9 @@ class Tracee {
 
  private:
   Expected<void> plan_all_windows(const WindowRequest& request);
-  Expected<inline_::InstallReport> arm_sites();
+  Expected<inline_::InstallReport> arm_sites(bool wants_copies);
+  [[nodiscard]] std::string why_no_copies_here(const plan::Lowered& lowered,
+                                               bool follow_forks) const;
   [[nodiscard]] std::map<size_t, InstalledWindows> installed_in(
       std::span<const size_t> modules) const;
   [[nodiscard]] std::vector<uint64_t> semaphores() const;
@@ -160,6 +170,9 @@ class Tracee {
   std::shared_ptr<ProcessStacks> stacks_;
   uint32_t unknown_code_ = 0;  // abi::TargetPage::unknown_code, as it was looked at last.
   code::LateUprobeDanger late_uprobe_danger_;
+  bool wants_copies_;
+  std::vector<CopiedReport> copied_;
+  std::string kept_;
   bool is_planned_ = false;
   bool follows_modules_ = false;
   bool modules_changed_ = false;

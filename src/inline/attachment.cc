@@ -38,6 +38,7 @@
 #include "inline/stopped_target.h"
 #include "inline/stuck_thread.h"
 #include "inline/vdso_load.h"
+#include "inline/words_in_code.h"
 #include "runtime/blob.h"
 
 namespace clew::inline_ {
@@ -90,7 +91,7 @@ uint64_t find_region_offset(const Arena& arena, uint64_t size) {
 }
 
 bool adopts_copies(const Arena& arena, const OpenOptions& options) {
-  return options.adopts_copies && arena.journal().copied_modules != 0;
+  return options.adopts_copies && (arena.journal().copied_modules & kRecordersCopies) != 0;
 }
 
 Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
@@ -165,6 +166,13 @@ Error residue_error(pid_t pid, const DetachReport& report) {
                                           pid, report.residue_reason)};
 }
 
+bool runs_on_copies(const Arena& arena) {
+  const auto layers = arena.layers().first(std::min(arena.journal().layer_count, abi::kLayersMax));
+  return std::any_of(layers.begin(), layers.end(), [](const abi::LayerRecord& layer) {
+    return layer.in_use != 0 && layer.copy_jump != 0;
+  });
+}
+
 Expected<Arena> create_arena(StoppedTarget& target, const OpenOptions& options) {
   ArenaOptions wanted;
   wanted.slot_stride = stride_for(target.pid(), options.region);
@@ -189,11 +197,18 @@ Expected<std::optional<Arena>> get_arena(StoppedTarget& target, const OpenOption
   const auto mapping = find_arena(CLEW_TRY(target::read_memory_map(target.pid())));
   if (!mapping) return std::optional(CLEW_TRY(create_arena(target, options)));
   if (!seen) return std::optional<Arena>();
-  if (seen->journal().copied_modules != 0) {
+  if ((seen->journal().copied_modules & kRecordersCopies) != 0) {
     if (options.adopts_copies) return adopt_arena(target, std::move(*seen));
     return fail(ErrorCode::Refused,
                 fmt::format("process {} is recorded, or was: its functions run on copies, where "
                             "probes of others would not be seen [recorded]",
+                            target.pid()));
+  }
+  if (live_sessions(*seen) != 0 && runs_on_copies(*seen)) {
+    return fail(ErrorCode::Refused,
+                fmt::format("functions of process {} run on copies for another session, where "
+                            "probes of others would not be seen; end it first (clew ps), or start "
+                            "it without --copies [copies]",
                             target.pid()));
   }
   if (options.is_alone && live_sessions(*seen) != 0) {
@@ -207,7 +222,10 @@ Expected<std::optional<Arena>> get_arena(StoppedTarget& target, const OpenOption
   Removal removal(*seen, journal, {.leaving = dead_sessions(*seen), .everything = live == 0});
   const auto report = CLEW_TRY(removal.run(target));
   if (!report.residue) removal.forget();
-  if (live == 0) {
+  // Who runs on a copy of a session that has ended may do so for as long as the process lives.
+  const bool is_kept = report.residue && removal.keeps_copies_alone();
+  if (is_kept) removal.forget_all();
+  if (live == 0 && !is_kept) {
     if (report.residue) return tl::unexpected(residue_error(target.pid(), report));
     return std::optional(CLEW_TRY(create_arena(target, options)));
   }
@@ -416,7 +434,8 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     lock.reset();  // Nobody else can change the target while we have it.
     auto arena = CLEW_TRY(get_arena(target, options, std::move(seen)));
     if (!arena) continue;
-    const bool is_shared = live_sessions(*arena) != 0;
+    const bool is_shared =
+        live_sessions(*arena) != 0 || (arena->journal().copied_modules & kQueryCopies) != 0;
     auto state = std::make_unique<State>(std::move(*arena), process);
     state->options = options;
     state->gadgets = gadgets;
@@ -482,6 +501,14 @@ pid_t Attachment::pid() const {
 }
 int Attachment::pid_descriptor() const {
   return state_->pid_file.get();
+}
+
+bool Attachment::may_run_on_copies() const {
+  const ArenaShape& shape = state_->arena.shape();
+  const uint32_t mine = 1U << state_->geometry.session;
+  return shape.keeps_self_pointer && shape.bases != abi::SegmentBases::Tracer &&
+         state_->arena.shared() && state_->barred.empty() &&
+         (live_sessions(state_->arena) & ~mine) == 0;
 }
 
 bool Attachment::serves_later_threads() const {

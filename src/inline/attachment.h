@@ -38,6 +38,7 @@
 #include "code/window.h"
 #include "code/windows.h"
 #include "inline/changed_text.h"
+#include "inline/copy_way.h"
 #include "inline/process_lock.h"
 #include "target/process.h"
 #include "verify/verified_code.h"
@@ -89,6 +90,9 @@ struct ModuleRequest {
   // Where the planned file's code is mapped: what is there at the installation must be the same.
   // Empty = whatever is there.
   std::span<const target::Mapping> text = {};
+  // Of functions that run on copies, which are written already (write_copies()): one per point, or
+  // none at all. A point that is refused leads its copy to the original.
+  std::span<const CopyWay> copies = {};
 };
 
 // Where one body will run.
@@ -241,6 +245,10 @@ class Attachment {
   // None when another session is at it: for a tracer that reads what the process has counted
   // meanwhile, and tries again.
   Expected<std::optional<ProcessLock::Hold>> try_hold();
+
+  // Whether functions may run on copies with this session's probes: no other session is there, and
+  // each thread can be given a slot. Asked under a hold, which lasts until they are installed.
+  [[nodiscard]] bool may_run_on_copies() const;
 
   // Windows of all sessions in the module that has this bias now: plan_windows' `installed`.
   [[nodiscard]] std::vector<code::Window> installed(uint64_t load_bias) const;

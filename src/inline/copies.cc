@@ -17,6 +17,7 @@
 #include "inline/forked_children.h"
 #include "inline/led_windows.h"
 #include "inline/removal.h"
+#include "inline/words_in_code.h"
 #include "runtime/blob.h"
 
 namespace clew::inline_ {
@@ -90,7 +91,7 @@ Expected<std::optional<Arena>> adopt_arena(StoppedTarget& target, Arena arena) {
 }
 
 bool Attachment::has_copies() const {
-  return state_->arena.journal().copied_modules != 0;
+  return (state_->arena.journal().copied_modules & kRecordersCopies) != 0;
 }
 
 Expected<CopyRoom> Attachment::room_at(uint64_t address, uint64_t size_bytes) const {

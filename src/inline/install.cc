@@ -4,6 +4,8 @@
 // a window are moved.
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 #include <linux/membarrier.h>
@@ -13,9 +15,11 @@
 #include "base/log.h"
 #include "code/opcodes.h"
 #include "inline/attachment_state.h"
+#include "inline/exceptions_pass.h"
 #include "inline/program_counters.h"
 #include "inline/segment_bases.h"
 #include "inline/text_image.h"
+#include "inline/words_in_code.h"
 
 namespace clew::inline_ {
 namespace {
@@ -32,6 +36,7 @@ class Installer {
     CLEW_TRY(check_code());
     CLEW_TRY(record());
     list_ranges();
+    note_copies();
     TextImage text(ranges_);
     resting_ = find_resting_frames(state_.pid, state_.gadgets.restorer);
     auto stopped = stop_target(state_.pid, state_.options);
@@ -111,7 +116,10 @@ class Installer {
       refused_[i] = examine(text, windows_[i]);
     check_counters(target);
     for (size_t i = 0; i < windows_.size(); ++i) {
-      if (refused_[i]) continue;
+      if (refused_[i]) {
+        leave_copy(state_.arena, windows_[i].trampoline.layer);
+        continue;
+      }
       if (windows_[i].existing) {
         state_.journal->relink(state_.journal->layers_of(windows_[i].trampoline.layer.site));
       }
@@ -120,7 +128,9 @@ class Installer {
     // Threads first: their copies lead back to text that may still be as it was, but nobody may
     // stand in the middle of a jump.
     CLEW_TRY(move_threads(target));
-    give_slots(target, state_.arena);
+    give_slots(target, state_.arena, has_copies() ? SlotsFor::All : SlotsFor::Helpless);
+    state_.arena.journal().copied_modules |= copied_;
+    if (has_copies() && !all_have_slots(target)) leave_copies();
     CLEW_TRY(target.write_registers());
     CLEW_TRY(text.flush(target));
     (void)target.call(
@@ -312,6 +322,32 @@ class Installer {
     return {};
   }
 
+  // Who has none could come to a copy by what another thread has left there, a coroutine say, and
+  // probes in copies do not ask.
+  static bool all_have_slots(StoppedTarget& target) {
+    const auto threads = target.threads();
+    return std::all_of(threads.begin(), threads.end(),
+                       [](const StoppedThread& thread) { return thread.registers.gs_base != 0; });
+  }
+  void leave_copies() const {
+    for (const PlannedWindow& window : windows_)
+      leave_copy(state_.arena, window.trampoline.layer);
+  }
+
+  // For the journal: what is to be known of the copies when they are left.
+  void note_copies() {
+    const auto maps = target::read_memory_map(state_.pid);
+    std::set<std::string> files;
+    for (const PlannedWindow& window : windows_) {
+      if (window.trampoline.layer.copy_jump == 0) continue;
+      copied_ |= kQueryCopies;
+      const target::Mapping* const map = maps ? mapping_at(*maps, window.site.address) : nullptr;
+      files.insert(map == nullptr ? "" : map->path);
+    }
+    if (std::any_of(files.begin(), files.end(), exceptions_pass)) copied_ |= kExceptionsPass;
+  }
+  [[nodiscard]] bool has_copies() const { return copied_ != 0; }
+
   void finish() {
     for (size_t i = 0; i < windows_.size(); ++i) {
       const PlannedWindow& window = windows_[i];
@@ -365,6 +401,7 @@ class Installer {
   std::vector<Move> moves_;
   std::vector<uint64_t> resting_;
   std::vector<target::Mapping> maps_;
+  uint32_t copied_ = 0;
   InstallReport report_;
 };
 

@@ -149,6 +149,7 @@ class LayoutMaker {
       planned.extent = extent ? *extent : 0;
       planned.window = module.plan->windows[w];
       leave_out(points, planned);
+      if (planned.wanted_count() == 0) leave_copies_of(module, planned);
       if (planned.wanted_count() != 0) add_window(module, points, std::move(planned));
     }
     return {};
@@ -183,6 +184,7 @@ class LayoutMaker {
     auto reason = examine(points, module, planned);
     if (!reason) reason = place(module, points, planned);
     if (!reason) return;
+    leave_copies_of(module, planned);
     for (uint32_t i = 0; i < planned.point_count; ++i) {
       if (planned.left_out[i]) continue;
       layout_.refusals.push_back({planned.module, planned.first_point + i, *reason});
@@ -212,6 +214,20 @@ class LayoutMaker {
       planned.existing = true;
     }
     return std::nullopt;
+  }
+
+  // Windows with one point have one.
+  static CopyWay way_of(const ModuleRequest& module, const PlannedWindow& planned) {
+    if (module.copies.empty() || planned.point_count != 1 || planned.existing) return {};
+    return module.copies[planned.first_point];
+  }
+
+  // What is not counted here is not to be counted there.
+  void leave_copies_of(const ModuleRequest& module, const PlannedWindow& planned) const {
+    for (uint32_t i = 0; i < planned.point_count && !module.copies.empty(); ++i) {
+      const CopyWay& way = module.copies[planned.first_point + i];
+      if (way.entry != 0) lead_to_original(state_.arena, way);
+    }
   }
 
   static std::vector<TailText> tails_of(std::span<const code::Point> points, uint64_t load_bias) {
@@ -259,7 +275,8 @@ class LayoutMaker {
         .destination = extent.address + extent.used_bytes,
         .lower_points = lower.points,
         .lower_probes = lower.probes,
-        .loader_hook = loader_hook_};
+        .loader_hook = loader_hook_,
+        .copy = way_of(module, planned).resume};
     const StubEnvironment environment = environment_of(state_, planned.extent);
     auto trampoline = build_trampoline(request, environment);
     if (!trampoline) return code::RefusalReason::NoNearMemory;
@@ -272,6 +289,8 @@ class LayoutMaker {
     const auto taken = state_.arena.take_code(planned.extent, trampoline->bytes.size());
     if (taken != request.destination) return code::RefusalReason::NoNearMemory;
     planned.trampoline = std::move(*trampoline);
+    planned.trampoline.layer.copy_entry = way_of(module, planned).entry;
+    planned.trampoline.layer.copy_original = way_of(module, planned).original;
     for (uint32_t i = 0; i < planned.point_count; ++i) {
       if (planned.left_out[i]) continue;
       layout_.window_of_point[{planned.module, planned.first_point + i}] =

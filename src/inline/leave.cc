@@ -40,6 +40,8 @@ class Leaving {
       note_left(child);
     note_changed_text();
     if (has_first_) log_detached(state_.pid, report_, removal_->sites());
+    // That is told, and no mistake: they have to return, and harm nobody.
+    if (keeps_copies_) report_.residue = false;
     if (!has_first_) log_step(state_.pid, "is gone: there is nothing to take out");
     state_.attached = false;
     for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
@@ -111,7 +113,7 @@ class Leaving {
     child.use_gadgets(state_.gadgets);
     Attempt& attempt = attempts_[child.pid()];
     const auto report = removal_->run(child);
-    attempt.is_done = report && !report->residue;
+    attempt.is_done = report && (!report->residue || removal_->keeps_copies_alone());
     attempt.is_final = !report || (report->residue && !removal_->waits_for_a_thread());
     attempt.reason = report ? report->residue_reason : report.error().message;
     if (report) attempt.changed = report->left;
@@ -122,6 +124,7 @@ class Leaving {
     if (leaving_ != mine_) CLEW_TRY(first.finish_calls_of_dead_tracers());
     report_ = CLEW_TRY(removal_->run(first));
     first_waits_ = removal_->waits_for_a_thread();
+    keeps_copies_ = report_.residue && removal_->keeps_copies_alone();
     first.resume();
     state_.note_stop(first);
     return {};
@@ -192,6 +195,7 @@ class Leaving {
   std::map<pid_t, Attempt> attempts_;  // Of children.
   std::vector<pid_t> left_;
   bool first_waits_ = false;
+  bool keeps_copies_ = false;
   DetachReport report_;
 };
 

@@ -12,9 +12,12 @@
 
 #include "code/both_ways.h"
 #include "inline/attachment_state.h"
+#include "inline/copy_way.h"
 #include "inline/reading_way.h"
 #include "inline/shared_parts.h"
 #include "inline/text_repair.h"
+#include "inline/words_in_code.h"
+#include "runtime/blob.h"
 
 namespace clew::inline_ {
 namespace {
@@ -177,6 +180,7 @@ Expected<void> Removal::look_again(const StoppedTarget& target) {
 
 Expected<DetachReport> Removal::run(StoppedTarget& target) {
   report_ = {};
+  keeps_copies_alone_ = false;
   if (has_copies()) {
     CLEW_TRY(take_out_of_text(target));
     CLEW_TRY(compare_text(target));
@@ -190,15 +194,22 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
   maps_ = CLEW_TRY(target::read_memory_map(target.pid()));
   list_load();
   CLEW_TRY(restore_text(target));
-  CLEW_TRY(compare_text(target));
-  report_.residue = !CLEW_TRY(drain(target));
+  if (!has_query_copies()) CLEW_TRY(compare_text(target));
+  report_.residue = !CLEW_TRY(drain(target)) || CLEW_TRY(leaves_words(target));
+  if (has_query_copies()) {
+    const bool may_throw = (arena_.journal().copied_modules & kExceptionsPass) != 0;
+    needs_answers_ = report_.residue && may_throw;
+    CLEW_TRY(compare_text(target));
+  }
   if (!report_.residue) report_.residue_reason.clear();
   if (request_.everything && report_.foreign_patches != 0) {
     report_.residue = true;
+    keeps_copies_alone_ = false;
     report_.residue_reason = "somebody else changed text that Clew had patched";
   }
   if (request_.everything && has_jumps_left(report_)) {
     report_.residue = true;
+    keeps_copies_alone_ = false;
     report_.residue_reason = "jumps of sessions stay in its text";
   }
   // With residue the journal stays as it is, for the next one who cleans up.
@@ -242,7 +253,58 @@ Expected<void> Removal::restore_text(StoppedTarget& target) {
   CLEW_TRY(leave_both_ways(target, text));
   for (const Change& change : changes_)
     restore_site(text, change);
-  return text.flush(target);
+  CLEW_TRY(text.flush(target));
+  leave_copies();
+  return {};
+}
+
+// Behind the text: nobody comes in any more, and who is in a copy goes on in originals.
+void Removal::leave_copies() const {
+  for (const Change& change : changes_) {
+    for (const uint32_t layer : change.leaving)
+      leave_copy(arena_, journal_.layer(layer));
+  }
+}
+
+bool Removal::has_copies() const {
+  return (arena_.journal().copied_modules & kRecordersCopies) != 0;
+}
+
+bool Removal::has_query_copies() const {
+  return (arena_.journal().copied_modules & kQueryCopies) != 0;
+}
+
+// Return addresses lead to copies until their functions have returned.
+Expected<bool> Removal::leaves_words(StoppedTarget& target) {
+  if (!request_.everything || !has_query_copies()) return false;
+  const WordSearch search = {
+      .intervals = code_, .maps = maps_, .tid_offset = arena_.header().tid_offset};
+  const auto found = find_words_in_code(target, search);
+  switch (found.value_or(WordsFound::TooMuchMemory)) {
+    case WordsFound::None:
+      return false;
+    case WordsFound::Some:
+      thread_is_inside_ = keeps_copies_alone_ = true;
+      report_.residue_reason = fmt::format(
+          "{} KiB of code stay, as functions that were called during the session return to copies",
+          code_kib());
+      return true;
+    case WordsFound::TooMuchMemory:
+      keeps_copies_alone_ = true;
+      report_.residue_reason = fmt::format(
+          "{} KiB of code stay, as it cannot be said that no function returns to a copy ({})",
+          code_kib(), found ? "it has too much memory" : found.error().message);
+      return true;
+  }
+  return true;
+}
+
+uint64_t Removal::code_kib() const {
+  const ArenaExtents extents = arena_.extents();
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < extents.count; ++i)
+    bytes += extents.records[i].used_bytes;
+  return (bytes + 1023) / 1024;
 }
 
 // Bytes that serve both ways are two instructions, of which the second is a jump that any of the
@@ -315,7 +377,7 @@ Expected<void> Removal::compare_text(StoppedTarget& target) {
   std::vector<TextChange> jumps;
   for (TextChange& change : text.find(leads_to_ours)) {
     // Exceptions may go through copies, of which the C library is asked (inline/answers.h).
-    const bool answers = has_copies() && is_of_c_library(change.path);
+    const bool answers = (has_copies() || needs_answers_) && is_of_c_library(change.path);
     if (meets(staying, change) || answers) continue;
     if (change.is_jump()) {
       jumps.push_back(std::move(change));
@@ -324,6 +386,11 @@ Expected<void> Removal::compare_text(StoppedTarget& target) {
     }
   }
   TextRepair repair = CLEW_TRY(repair_text(target, maps_, resting_, jumps));
+  // What unwinders were asked by: the session's own.
+  const auto own = std::count_if(jumps.begin(), jumps.end(), [this](const TextChange& change) {
+    return has_query_copies() && is_of_c_library(change.path);
+  });
+  repair.repaired -= std::min(repair.repaired, static_cast<uint32_t>(own));
   report_.repaired = repaired_ += repair.repaired;
   report_.left.insert(report_.left.end(), repair.left.begin(), repair.left.end());
   return {};
@@ -382,12 +449,22 @@ Expected<std::optional<std::vector<size_t>>> Removal::move_out(StoppedTarget& ta
       CLEW_TRY(set_program_counter(target, counter, *out));
       continue;
     }
+    if (is_in_copy(counter.value)) continue;
     report_.residue_reason = who_stays(target, counter);
     if (counter.thread == kNoThread) return std::nullopt;
     const bool known = std::find(running.begin(), running.end(), counter.thread) != running.end();
     if (!known) running.push_back(counter.thread);
   }
   return running;
+}
+
+// Of a function, or in what unwinders are answered by: nobody has to come out, as it stays then.
+bool Removal::is_in_copy(uint64_t pc) const {
+  if (!has_query_copies() || journal_.layer_at(pc)) return false;
+  const ArenaExtents extents = arena_.extents();
+  const uint32_t extent = extents.index_of(pc, 1);
+  return extent != extents.count &&
+         pc - extents.records[extent].address >= runtime::runtime_blob().bytes.size();
 }
 
 std::string Removal::who_stays(StoppedTarget& target, const ProgramCounter& counter) const {
@@ -517,6 +594,14 @@ void Removal::reset_gs(StoppedTarget& target) const {
     if (thread.registers.gs_base == 0 || !arena_.has_given(thread.registers.gs_base)) continue;
     thread.registers.gs_base = 0;
     thread.registers_changed = true;
+  }
+}
+
+void Removal::forget_all() {
+  for (const Change& change : changes_) {
+    for (const uint32_t layer : change.leaving)
+      journal_.drop_layer(layer);
+    journal_.drop_site(change.site);
   }
 }
 

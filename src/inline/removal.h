@@ -55,12 +55,18 @@ class Removal {
   // After a run that left residue: is a thread inside that will leave? Nobody comes in any more.
   [[nodiscard]] bool waits_for_a_thread() const { return thread_is_inside_; }
 
+  // After a run that left residue: it is nothing but copies of functions that have not returned
+  // yet. They count nothing, and what they call are originals.
+  [[nodiscard]] bool keeps_copies_alone() const { return keeps_copies_alone_; }
+
   // Whose text changes.
   [[nodiscard]] size_t sites() const { return changes_.size(); }
 
   // Takes what is gone out of the journal, when sessions stay. Not after a removal that left
   // residue.
   void forget();
+  // After one that keeps copies alone, for a session that begins in the same arena.
+  void forget_all();
 
  private:
   struct Change {
@@ -83,10 +89,15 @@ class Removal {
   Expected<void> leave_both_ways(StoppedTarget& target, const TextImage& text);
   void restore_site(TextImage& text, const Change& change);
   Expected<void> compare_text(StoppedTarget& target);
-  [[nodiscard]] bool has_copies() const { return arena_.journal().copied_modules != 0; }
+  void leave_copies() const;
+  [[nodiscard]] uint64_t code_kib() const;
+  [[nodiscard]] bool has_query_copies() const;
+  Expected<bool> leaves_words(StoppedTarget& target);
+  [[nodiscard]] bool has_copies() const;
   [[nodiscard]] std::vector<AddressInterval> patches_of(bool leaving) const;
   [[nodiscard]] bool is_ours(const TextImage& text, const Change& change, uint32_t patch) const;
   Expected<std::optional<std::vector<size_t>>> move_out(StoppedTarget& target);
+  [[nodiscard]] bool is_in_copy(uint64_t pc) const;
   // For the user.
   [[nodiscard]] std::string who_stays(StoppedTarget& target, const ProgramCounter& counter) const;
   Expected<bool> drain(StoppedTarget& target);
@@ -119,7 +130,9 @@ class Removal {
   uint32_t repaired_ = 0;
   uint64_t restorer_ = 0;
   bool thread_is_inside_ = false;
-  bool threads_ran_ = false;  // Since somebody looked for resting frames.
+  bool keeps_copies_alone_ = false;
+  bool needs_answers_ = false;  // Of unwinders, about copies that functions may return to.
+  bool threads_ran_ = false;    // Since somebody looked for resting frames.
 };
 
 }  // namespace clew::inline_

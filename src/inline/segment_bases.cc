@@ -166,10 +166,11 @@ Expected<abi::SegmentBases> find_segment_bases(StoppedTarget& target, bool keeps
                           target.pid()));
 }
 
-void give_slots(StoppedTarget& target, const Arena& arena) {
+void give_slots(StoppedTarget& target, const Arena& arena, SlotsFor whom) {
   const ArenaShape& shape = arena.shape();
   const bool is_wanted =
-      shape.bases != abi::SegmentBases::Instructions && shape.keeps_self_pointer && arena.shared();
+      (shape.bases != abi::SegmentBases::Instructions || whom == SlotsFor::All) &&
+      shape.keeps_self_pointer && arena.shared();
   if (!is_wanted) return;
   Giver giver(target, arena);
   if (!giver.has_cookie()) return;

@@ -14,9 +14,10 @@ namespace clew::inline_ {
 // when a thread's own base can be had in no way.
 Expected<abi::SegmentBases> find_segment_bases(StoppedTarget& target, bool keeps_self_pointer);
 
-// Gives slots to stopped threads that have none, unless they can take them by an instruction. Their
-// registers are changed and reach them when they run. Does what it can: a thread without a slot is
-// one that comes later.
-void give_slots(StoppedTarget& target, const Arena& arena);
+// Gives slots to stopped threads that have none. Helpless: that cannot take one by an instruction.
+// Registers are changed and reach them when they run. Does what it can: a thread without a slot is
+// one that comes later. All: also who could take one by itself, as copies do not ask for it.
+enum class SlotsFor : uint8_t { Helpless, All };
+void give_slots(StoppedTarget& target, const Arena& arena, SlotsFor whom = SlotsFor::Helpless);
 
 }  // namespace clew::inline_

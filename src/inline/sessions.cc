@@ -293,7 +293,8 @@ Expected<DetachReport> clean_up(pid_t pid, bool force, const LockWait& wait) {
   CLEW_TRY(close_forgotten(target, forgotten_descriptors(pid)));
   // A forked child shares header and journal with the process that the sessions trace.
   const bool is_first = arena.header().pid == static_cast<uint32_t>(pid);
-  if (!is_first || report.residue) {
+  const bool keeps_copies = report.residue && removal.keeps_copies_alone();
+  if (!is_first || (report.residue && !keeps_copies)) {
     target.resume();
     log_stop(target, "take out the jumps");
     if (!report.residue && everything) CLEW_TRY(compare_without_arena(pid, report));
@@ -306,9 +307,10 @@ Expected<DetachReport> clean_up(pid_t pid, bool force, const LockWait& wait) {
   }
   target.resume();
   log_stop(target, "take out the jumps");
-  removal.forget();
-  if (everything) CLEW_TRY(compare_without_arena(pid, report));
+  if (!keeps_copies) removal.forget();
+  if (everything && !keeps_copies) CLEW_TRY(compare_without_arena(pid, report));
   log_detached(pid, report, removal.sites());
+  if (keeps_copies) report.residue = false;  // The reason says what stays.
   return report;
 }
 

@@ -72,6 +72,9 @@ bool is_sound(const abi::LayerRecord& record, const ArenaExtents& extents) {
       record.session >= abi::kSessionsMax) {
     return false;
   }
+  const bool has_jump = record.copy_jump != 0;
+  if (record.copy_original >= kUserEnd || (has_jump && record.copy_jump >= record.size_bytes))
+    return false;
   return extents.index_of(record.address, record.size_bytes) != extents.count &&
          std::all_of(record.patches, record.patches + record.patch_count,
                      [](const abi::PatchRecord& patch) { return is_sound(patch); });

@@ -100,6 +100,7 @@ class Builder {
   void emit_padding(Writer& out, uint8_t instruction);
   void emit_link(Writer& out, uint8_t instruction);
   void emit_stub(Writer& out, const code::Point& point, size_t index);
+  void emit_way_to_copy(Writer& out);
   void emit_loader_stub(Writer& out);
   Expected<void> emit_way_behind(uint64_t second);
   void emit_loss(Writer& out);
@@ -119,6 +120,15 @@ class Builder {
   uint32_t probe_offsets_[abi::kWindowInstructionsMax] = {};
 };
 
+// Nothing stands behind the probe that would be passed by.
+bool leads_to_copy(const TrampolineRequest& request) {
+  if (request.points.size() != 1 || request.loader_hook || request.lower_points != 0) return false;
+  const code::Point& point = request.points.front();
+  return point.kind == code::PointKind::Entry && point.side == code::Side::Before &&
+         !request.bodies.front().clobbers.has(abi::kSavedFlags) &&
+         request.window->window_class != code::WindowClass::BothWays;
+}
+
 // Points that stand for a link slot only have this request number.
 constexpr uint32_t kLinkOnly = UINT32_MAX;
 
@@ -131,6 +141,7 @@ Expected<Trampoline> Builder::build() {
   if (window.instructions.size() + (is_both ? 1 : 0) > abi::kWindowInstructionsMax) {
     return fail(ErrorCode::Limit, "the window has too many instructions");
   }
+  CLEW_ASSERT(request_.copy == 0 || leads_to_copy(request_));
   std::vector<code::Point> points;
   for (size_t i = 0; i < request_.points.size(); ++i) {
     if (request_.left_out == nullptr || !(*request_.left_out)[i]) {
@@ -263,6 +274,7 @@ void Builder::emit_stub(Writer& out, const code::Point& point, size_t index) {
     out.word(environment_.low_address + kBusy);
     out.word(0);
   }
+  if (request_.copy != 0) emit_way_to_copy(out);
   const uint32_t skip = out.offset();
   if (keeps_flags) out.restore(shape);
   out.pop(Register::R10);
@@ -272,6 +284,14 @@ void Builder::emit_stub(Writer& out, const code::Point& point, size_t index) {
   }
   slow_paths_.push_back({claim, StubCall::Claim, run, skip});
   if (shape.guarded) slow_paths_.push_back({busy, StubCall::Busy, free, skip});
+}
+
+// Who has no slot does not come there.
+void Builder::emit_way_to_copy(Writer& out) {
+  out.pop(Register::R10);
+  result_.layer.copy_jump = out.offset();
+  out.bytes({0xe9});  // jmp
+  out.relative(request_.copy);
 }
 
 void Builder::emit_loader_stub(Writer& out) {

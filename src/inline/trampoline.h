@@ -22,6 +22,7 @@
 //     body                                body
 //     pop clobbers                        pop clobbers
 //                                         mov qword gs:[A + busy], 0
+//     [pop r10 ; jmp copy]                where the function runs on a copy (copy_way.h)
 //   skip:                               skip:
 //     pop r10                             pop r10
 //     [popfq ; lea rsp,[rsp+128]]
@@ -83,6 +84,7 @@ struct TrampolineRequest {
   uint32_t lower_points = 0;
   std::array<uint64_t, abi::kWindowInstructionsMax> lower_probes{};
   bool loader_hook = false;  // The only point calls the loader's hook instead of a body.
+  uint64_t copy = 0;  // Where threads go on that have run the only point's body; 0 = as all do.
 };
 
 struct Trampoline {

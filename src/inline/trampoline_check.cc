@@ -329,6 +329,10 @@ void Checker::stub(const code::Point& point, const BodyShape& shape) {
     slot_operand(offsetof(abi::SlotControl, busy));
     expect_word(0, "mov gs:[busy], 0");
   }
+  if (request_.copy != 0) {
+    expect({0x41, 0x5a}, "pop r10");
+    jump_to(request_.copy);
+  }
   claim.skip = busy.skip = here();
   if (keeps_flags) push_or_pop(shape, false);
   expect({0x41, 0x5a}, "pop r10");

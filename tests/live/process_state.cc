@@ -141,7 +141,9 @@ struct Text {
 std::vector<Text> texts_of(pid_t pid) {
   std::vector<Text> texts;
   for (const Mapping& mapping : mappings_of(pid)) {
-    if (mapping.permissions[2] != 'x' || mapping.inode == 0) continue;
+    // Memory that Clew has made executable is its own file.
+    const bool has_file = mapping.inode != 0 && !mapping.path.starts_with("/memfd:");
+    if (mapping.permissions[2] != 'x' || !has_file) continue;
     const uint64_t size = mapping.end - mapping.start;
     texts.push_back({.path = mapping.path,
                      .memory = bytes_at(folder_of(pid) + "/mem", mapping.start, size),

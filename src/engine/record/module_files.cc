@@ -11,7 +11,7 @@
 
 #include "abi/recorder.h"
 #include "copy/unwind.h"
-#include "engine/record/stack_maps.h"
+#include "engine/stack_maps.h"
 #include "recorder/snap.h"
 #include "target/frame_tables.h"
 #include "target/module_image.h"

@@ -16,8 +16,8 @@
 #include "abi/slot.h"
 #include "base/clock_ns.h"
 #include "base/log.h"
+#include "engine/own_unwinder.h"
 #include "engine/record/adopting.h"
-#include "engine/record/own_unwinder.h"
 #include "engine/record/thread_status.h"
 
 namespace clew::engine {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/record/stack_maps.h"
+#include "engine/stack_maps.h"
 
 #include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "recorder/snap.h"
 #include "target/elf_file.h"
 
 namespace clew::engine {
@@ -36,9 +35,10 @@ bool is_of_ocaml(const target::LinkedNames& names) {
 
 tl::unexpected<Error> refused(const target::ProcessModule& module, std::string_view language,
                               std::string_view reason) {
-  return fail(ErrorCode::Refused, fmt::format("{} is written in {}, whose runtime looks up return "
-                                              "addresses and would find none in copies [{}]",
-                                              recorder::file_of(module.path), language, reason));
+  return fail(ErrorCode::Refused,
+              fmt::format("{} is written in {}, whose runtime looks up return "
+                          "addresses and would find none in copies [{}]",
+                          module.path.substr(module.path.rfind('/') + 1), language, reason));
 }
 
 }  // namespace

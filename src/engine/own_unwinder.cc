@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/record/own_unwinder.h"
+#include "engine/own_unwinder.h"
 
 #include <algorithm>
 #include <string_view>
