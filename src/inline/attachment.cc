@@ -28,6 +28,7 @@
 #include "inline/attachment_state.h"
 #include "inline/brief_wait.h"
 #include "inline/checks.h"
+#include "inline/copy_way.h"
 #include "inline/forked_children.h"
 #include "inline/loader.h"
 #include "inline/permission.h"
@@ -38,7 +39,6 @@
 #include "inline/stopped_target.h"
 #include "inline/stuck_thread.h"
 #include "inline/vdso_load.h"
-#include "inline/words_in_code.h"
 #include "runtime/blob.h"
 
 namespace clew::inline_ {
@@ -225,6 +225,7 @@ Expected<std::optional<Arena>> get_arena(StoppedTarget& target, const OpenOption
   // Who runs on a copy of a session that has ended may do so for as long as the process lives.
   const bool is_kept = report.residue && removal.keeps_copies_alone();
   if (is_kept) removal.forget_all();
+  if (is_kept && live == 0) seen->header().fork_policy = options.fork_policy;
   if (live == 0 && !is_kept) {
     if (report.residue) return tl::unexpected(residue_error(target.pid(), report));
     return std::optional(CLEW_TRY(create_arena(target, options)));

@@ -14,10 +14,10 @@
 #include "inline/attachment.h"
 #include "inline/attachment_state.h"
 #include "inline/checks.h"
+#include "inline/copy_way.h"
 #include "inline/forked_children.h"
 #include "inline/led_windows.h"
 #include "inline/removal.h"
-#include "inline/words_in_code.h"
 #include "runtime/blob.h"
 
 namespace clew::inline_ {

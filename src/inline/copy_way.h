@@ -19,6 +19,14 @@
 
 namespace clew::inline_ {
 
+// In JournalHeader::copied_modules, whose other bits are of the recorder: functions have run on
+// copies with probes of queries, and return addresses may lead there for as long as the process
+// lives.
+inline constexpr uint32_t kQueryCopies = 1U << 31;
+// And exceptions may go through them.
+inline constexpr uint32_t kExceptionsPass = 1U << 30;
+inline constexpr uint32_t kRecordersCopies = kExceptionsPass - 1;
+
 // Of one point. Addresses in the target.
 struct CopyWay {
   uint64_t resume = 0;  // The instruction in front of which the point is, in the copy; 0 = none.

@@ -4,7 +4,6 @@
 // a window are moved.
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <string>
 
 #include <fmt/format.h>
@@ -15,11 +14,11 @@
 #include "base/log.h"
 #include "code/opcodes.h"
 #include "inline/attachment_state.h"
+#include "inline/copy_way.h"
 #include "inline/exceptions_pass.h"
 #include "inline/program_counters.h"
 #include "inline/segment_bases.h"
 #include "inline/text_image.h"
-#include "inline/words_in_code.h"
 
 namespace clew::inline_ {
 namespace {
@@ -324,10 +323,11 @@ class Installer {
 
   // Who has none could come to a copy by what another thread has left there, a coroutine say, and
   // probes in copies do not ask.
-  static bool all_have_slots(StoppedTarget& target) {
+  [[nodiscard]] bool all_have_slots(StoppedTarget& target) const {
     const auto threads = target.threads();
-    return std::all_of(threads.begin(), threads.end(),
-                       [](const StoppedThread& thread) { return thread.registers.gs_base != 0; });
+    return std::all_of(threads.begin(), threads.end(), [this](const StoppedThread& thread) {
+      return state_.arena.contains_slot(thread.registers.gs_base);
+    });
   }
   void leave_copies() const {
     for (const PlannedWindow& window : windows_)
@@ -336,15 +336,11 @@ class Installer {
 
   // For the journal: what is to be known of the copies when they are left.
   void note_copies() {
-    const auto maps = target::read_memory_map(state_.pid);
-    std::set<std::string> files;
-    for (const PlannedWindow& window : windows_) {
-      if (window.trampoline.layer.copy_jump == 0) continue;
-      copied_ |= kQueryCopies;
-      const target::Mapping* const map = maps ? mapping_at(*maps, window.site.address) : nullptr;
-      files.insert(map == nullptr ? "" : map->path);
-    }
-    if (std::any_of(files.begin(), files.end(), exceptions_pass)) copied_ |= kExceptionsPass;
+    const bool is_on_copies = std::any_of(
+        windows_.begin(), windows_.end(),
+        [](const PlannedWindow& window) { return window.trampoline.layer.copy_jump != 0; });
+    if (!is_on_copies) return;
+    copied_ = exceptions_pass(state_.pid) ? kQueryCopies | kExceptionsPass : kQueryCopies;
   }
   [[nodiscard]] bool has_copies() const { return copied_ != 0; }
 

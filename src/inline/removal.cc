@@ -16,7 +16,6 @@
 #include "inline/reading_way.h"
 #include "inline/shared_parts.h"
 #include "inline/text_repair.h"
-#include "inline/words_in_code.h"
 #include "runtime/blob.h"
 
 namespace clew::inline_ {
@@ -195,12 +194,8 @@ Expected<DetachReport> Removal::run(StoppedTarget& target) {
   list_load();
   CLEW_TRY(restore_text(target));
   if (!has_query_copies()) CLEW_TRY(compare_text(target));
-  report_.residue = !CLEW_TRY(drain(target)) || CLEW_TRY(leaves_words(target));
-  if (has_query_copies()) {
-    const bool may_throw = (arena_.journal().copied_modules & kExceptionsPass) != 0;
-    needs_answers_ = report_.residue && may_throw;
-    CLEW_TRY(compare_text(target));
-  }
+  report_.residue = !CLEW_TRY(drain(target)) || keeps_copies();
+  if (has_query_copies()) CLEW_TRY(compare_text(target));
   if (!report_.residue) report_.residue_reason.clear();
   if (request_.everything && report_.foreign_patches != 0) {
     report_.residue = true;
@@ -274,28 +269,14 @@ bool Removal::has_query_copies() const {
   return (arena_.journal().copied_modules & kQueryCopies) != 0;
 }
 
-// Return addresses lead to copies until their functions have returned.
-Expected<bool> Removal::leaves_words(StoppedTarget& target) {
+// Return addresses lead to copies until their functions have returned, and what coroutines,
+// contexts and setjmp(3) have kept leads there at any time.
+bool Removal::keeps_copies() {
   if (!request_.everything || !has_query_copies()) return false;
-  const WordSearch search = {
-      .intervals = code_, .maps = maps_, .tid_offset = arena_.header().tid_offset};
-  const auto found = find_words_in_code(target, search);
-  switch (found.value_or(WordsFound::TooMuchMemory)) {
-    case WordsFound::None:
-      return false;
-    case WordsFound::Some:
-      thread_is_inside_ = keeps_copies_alone_ = true;
-      report_.residue_reason = fmt::format(
-          "{} KiB of code stay, as functions that were called during the session return to copies",
-          code_kib());
-      return true;
-    case WordsFound::TooMuchMemory:
-      keeps_copies_alone_ = true;
-      report_.residue_reason = fmt::format(
-          "{} KiB of code stay, as it cannot be said that no function returns to a copy ({})",
-          code_kib(), found ? "it has too much memory" : found.error().message);
-      return true;
-  }
+  keeps_copies_alone_ = true;
+  report_.residue_reason = fmt::format(
+      "{} KiB of code stay, as functions that were called during the session may return to copies",
+      code_kib());
   return true;
 }
 
@@ -377,7 +358,8 @@ Expected<void> Removal::compare_text(StoppedTarget& target) {
   std::vector<TextChange> jumps;
   for (TextChange& change : text.find(leads_to_ours)) {
     // Exceptions may go through copies, of which the C library is asked (inline/answers.h).
-    const bool answers = (has_copies() || needs_answers_) && is_of_c_library(change.path);
+    const bool may_throw = (arena_.journal().copied_modules & kExceptionsPass) != 0;
+    const bool answers = (has_copies() || may_throw) && is_of_c_library(change.path);
     if (meets(staying, change) || answers) continue;
     if (change.is_jump()) {
       jumps.push_back(std::move(change));

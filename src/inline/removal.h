@@ -92,7 +92,7 @@ class Removal {
   void leave_copies() const;
   [[nodiscard]] uint64_t code_kib() const;
   [[nodiscard]] bool has_query_copies() const;
-  Expected<bool> leaves_words(StoppedTarget& target);
+  bool keeps_copies();
   [[nodiscard]] bool has_copies() const;
   [[nodiscard]] std::vector<AddressInterval> patches_of(bool leaving) const;
   [[nodiscard]] bool is_ours(const TextImage& text, const Change& change, uint32_t patch) const;
@@ -131,8 +131,7 @@ class Removal {
   uint64_t restorer_ = 0;
   bool thread_is_inside_ = false;
   bool keeps_copies_alone_ = false;
-  bool needs_answers_ = false;  // Of unwinders, about copies that functions may return to.
-  bool threads_ran_ = false;    // Since somebody looked for resting frames.
+  bool threads_ran_ = false;  // Since somebody looked for resting frames.
 };
 
 }  // namespace clew::inline_

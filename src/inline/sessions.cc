@@ -299,6 +299,7 @@ Expected<DetachReport> clean_up(pid_t pid, bool force, const LockWait& wait) {
     log_stop(target, "take out the jumps");
     if (!report.residue && everything) CLEW_TRY(compare_without_arena(pid, report));
     log_detached(pid, report, removal.sites());
+    if (keeps_copies) report.residue = false;
     return report;
   }
   for (uint32_t s = 0; s < abi::kSessionsMax; ++s) {
