@@ -23,22 +23,9 @@ endfunction()
 set(guards -fsanitize-coverage=trace-pc-guard)
 set(table -fsanitize-coverage=trace-pc-guard,pc-table)
 set(calls -fsanitize-coverage=trace-pc)
-foreach(name crashes processes forks threads handlers lines loads serves)
+foreach(name crashes processes forks threads)
   clew_guarded(${name} ${name}.c ${CLEW_EXTENSION_COMPILER} -O2 ${guards})
 endforeach()
-foreach(name loads serves)
-  target_link_libraries(guarded_${name} PRIVATE ${CMAKE_DL_LIBS})
-endforeach()
-clew_guarded(throws_static throws.cc ${CLEW_EXTENSION_COMPILER} -std=c++20 -O2 ${guards})
-target_link_options(guarded_throws_static PRIVATE -static)
-add_custom_command(OUTPUT ${CLEW_GUARDED}/loaded.o
-  COMMAND ${CLEW_EXTENSION_COMPILER} -g -w -O2 -fPIC ${guards} -c
-          ${CMAKE_CURRENT_SOURCE_DIR}/victims/loaded.c -o ${CLEW_GUARDED}/loaded.o
-  DEPENDS victims/loaded.c VERBATIM)
-add_library(guarded_loaded MODULE ${CLEW_GUARDED}/loaded.o)
-set_target_properties(guarded_loaded PROPERTIES OUTPUT_NAME loaded LINKER_LANGUAGE C
-  LIBRARY_OUTPUT_DIRECTORY ${CLEW_GUARDED})
-target_link_libraries(guarded_loaded PRIVATE clew_guards)
 clew_guarded(crashes_O0 crashes.c ${CLEW_EXTENSION_COMPILER} -O0 ${table})
 clew_guarded(steps steps.c ${CLEW_EXTENSION_COMPILER} -O2 ${table})
 clew_guarded(steps_O0 steps.c ${CLEW_EXTENSION_COMPILER} -O0 ${guards})

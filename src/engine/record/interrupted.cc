@@ -107,9 +107,7 @@ void RecordedProcess::caught(pid_t process, const WatchedThread& thread, int sig
     place = behind_call == 0 ? 0 : behind_call - 1;
   }
   const auto value = static_cast<uint16_t>(signal);
-  const Installed* const installed = installed_at(registers.rip);
-  const bool is_in_memory = installed != nullptr && installed->module != nullptr &&
-                            installed->has_copy_of(registers.rip) && !by_register;
+  const bool is_in_memory = is_in_copy(registers.rip) && !by_register;
   const auto record =
       recorder::signal_record(is_in_memory ? value | abi::kCursorInMemory : value, place);
   set_cursor(*slot, lobes_->append(*slot, cursor, record));

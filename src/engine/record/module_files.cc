@@ -158,21 +158,17 @@ Expected<recorder::Installable> ModuleFiles::find_or_make(const target::ProcessM
   return make(module, recipe);
 }
 
-recorder::Recipe ModuleFiles::recipe_of_guards(Wanted wanted) const {
-  return {.first_id = first_id(wanted),
-          .cursor = wanted.cursor,
-          .loops = loops_,
-          .imports = std::move(wanted.imports),
-          .is_guarded = true};
-}
-
 // Nothing is kept of it: it is one process's place that the probe is made for.
 Expected<std::unique_ptr<GuardedModule>> ModuleFiles::read_guards(
-    const target::ProcessModule& module, const recorder::Recipe& recipe) {
-  if (recipe.first_id == 0) return fail(ErrorCode::Refused, "its ids are out of range");
+    const target::ProcessModule& module, Wanted wanted) {
   auto file = CLEW_TRY(target::ModuleFile::read(module.open_path));
   auto image = CLEW_TRY(file.image());
   auto guarded = std::make_unique<GuardedModule>(std::move(file), std::move(image));
+  const recorder::Recipe recipe = {.first_id = first_id(wanted),
+                                   .cursor = wanted.cursor,
+                                   .loops = loops_,
+                                   .imports = std::move(wanted.imports),
+                                   .is_guarded = true};
   guarded->recorded = CLEW_TRY(recorder::RecordedModule::make(guarded->image, recipe));
   next_id_ = std::max(next_id_, recipe.first_id + guarded->recorded->tiling().dag_count + 1);
   return guarded;

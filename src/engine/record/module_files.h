@@ -98,10 +98,9 @@ class ModuleFiles {
   Expected<std::shared_ptr<SharedModule>> analyse_again(const target::ProcessModule& module,
                                                         const ModuleFile& file,
                                                         const recorder::Recipe& recipe);
-  [[nodiscard]] recorder::Recipe recipe_of_guards(Wanted wanted) const;
   // Errors: Io, as above; those of RecordedModule::make.
   Expected<std::unique_ptr<GuardedModule>> read_guards(const target::ProcessModule& module,
-                                                       const recorder::Recipe& recipe);
+                                                       Wanted wanted);
 
  private:
   // Device, inode, build-id.

@@ -120,20 +120,16 @@ class RecordedProcess {
     std::shared_ptr<const ModuleFile> file;
   };
   struct Installed {
-    // Shared by all processes that have it; its copy may have been moved for another one. Null: its
-    // guards record, in code of its own.
+    // Shared by all processes that have it; its copy may have been moved for another one. Null: it
+    // has no copy, as its guards record.
     std::shared_ptr<SharedModule> module;
     recorder::SnapModule described;
     inline_::CopyRoom room;
     Planned planned;
     bool is_gone = false;  // Unloaded. Its records and copies are still there.
-    // Of one whose guards record: its code, in this process.
-    uint64_t guarded_address = 0;
-    uint64_t guarded_bytes = 0;
 
     [[nodiscard]] bool is_mapped(const Modules& modules) const;
     [[nodiscard]] bool has_copy_of(uint64_t pc) const {
-      if (module == nullptr) return pc - guarded_address < guarded_bytes;
       return pc - described.copy_address < described.code_size;
     }
     // An address of this process's copy, in what is shared.
@@ -155,9 +151,6 @@ class RecordedProcess {
   [[nodiscard]] std::vector<recorder::StampedImport> stamped_of(
       const target::LinkedNames& names) const;
   Expected<void> record_guards(const Planned& planned);
-  // As it was recorded before, by this recorder or another one. Null: it was not.
-  [[nodiscard]] const recorder::SnapModule* guarded_before(
-      const target::ProcessModule& module) const;
   Expected<bool> record_again(const Planned& planned);
   Expected<bool> adopt(const Planned& planned);
   enum class CopiesAre : uint8_t { New, There };
