@@ -71,7 +71,7 @@ class FlowMaker {
     if (is_call && !(edges.size() == 1 && is_silent)) {
       return add_call(node, *last, edges);
     }
-    if (is_switch(edges)) return add_switch(flow, block.last, edges);
+    if (is_switch(edges)) return add_switch(flow, block.last);
     node.is_branch = kind == code::Flow::Conditional && edges.size() == 2;
     for (const Edge& edge : edges) {
       flow.ways_.push_back(way_of(edge));
@@ -122,14 +122,10 @@ class FlowMaker {
     return block_at((behind - 1)->landing_pad);
   }
 
-  void add_switch(Flow& flow, uint64_t jump, std::span<const Edge> edges) {
+  void add_switch(Flow& flow, uint64_t jump) {
     const copy::SwitchTable* table = table_of(proved_.switches, jump);
-    std::vector<uint64_t> targets;
-    if (table != nullptr) targets = table->targets;
-    if (table == nullptr) {  // Of a function that is not copied.
-      for (const Edge& edge : edges)
-        targets.push_back(edge.target);
-    }
+    if (table == nullptr) return;
+    std::vector<uint64_t> targets = table->targets;
     std::sort(targets.begin(), targets.end());
     targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
     for (const uint64_t target : targets) {
@@ -168,11 +164,6 @@ class FlowMaker {
 
 Flow::Flow(const copy::Facts& facts, const copy::Proved& proved, const Copied& copied) {
   FlowMaker(facts, proved, copied).make(*this);
-}
-
-std::span<const uint32_t> landings_of(const Flow& flow, const Node& node) {
-  if (node.may_land_anywhere) return flow.landing_pads();
-  return node.landing == kNone ? std::span<const uint32_t>() : std::span(&node.landing, 1);
 }
 
 // The largest set: all functions, less those that a tail call out of the set takes away.

@@ -108,7 +108,4 @@ class Flow {
   uint32_t self_ = kNone;
 };
 
-// Where exceptions land that come out of a block's call.
-std::span<const uint32_t> landings_of(const Flow& flow, const Node& node);
-
 }  // namespace clew::recorder

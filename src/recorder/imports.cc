@@ -152,12 +152,6 @@ Imports Imports::of(const target::LinkedNames& names) {
 }
 
 const KnownImport* Imports::behind(const ModuleCode& code, const Instruction& branch) const {
-  static constexpr KnownImport kSilent;
-  const bool is_direct = branch.flow == code::Flow::Call || branch.flow == code::Flow::Jump ||
-                         branch.flow == code::Flow::Conditional;
-  if (!silent_.empty() && is_direct &&
-      std::binary_search(silent_.begin(), silent_.end(), code::branch_target(code, branch)))
-    return &kSilent;
   if (known_.empty()) return nullptr;
   const auto word = code::import_slot(code, branch);
   if (!word) return nullptr;

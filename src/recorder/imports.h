@@ -37,20 +37,15 @@ class Imports {
   Imports() = default;
   // By slot.
   explicit Imports(std::vector<KnownImport> known) : known_(std::move(known)) {}
-  // With functions of the file itself that call nothing of it, by address.
-  Imports(std::vector<KnownImport> known, std::vector<uint64_t> silent)
-      : known_(std::move(known)), silent_(std::move(silent)) {}
   static Imports of(const target::LinkedNames& names);
 
-  // What this call or jump leads to, through the word or a stub of the PLT; or that it is a silent
-  // function of the file's own. Null: not known.
+  // What this call or jump leads to, through the word or a stub of the PLT. Null: not known.
   [[nodiscard]] const KnownImport* behind(const code::ModuleCode& code,
                                           const code::Instruction& branch) const;
   [[nodiscard]] const std::vector<KnownImport>& known() const { return known_; }
 
  private:
   std::vector<KnownImport> known_;  // By slot.
-  std::vector<uint64_t> silent_;    // Ascending.
 };
 
 }  // namespace clew::recorder

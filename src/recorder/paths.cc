@@ -170,17 +170,8 @@ class PathFinder {
   Path path_;
 };
 
-// A guard may stand behind the function's first block, if no other one is left for control.
 Paths::Paths(const code::Blocks& blocks, const Flow& flow, const FunctionTiling& tiling)
-    : blocks_(blocks), flow_(flow), tiling_(tiling) {
-  uint32_t block = flow.entry();
-  for (size_t passed = 0; tiling.is_guarded && passed < flow.nodes().size(); ++passed) {
-    const auto ways = flow.ways_of(block);
-    if (dag_of(block) != kNone || ways.size() != 1 || ways[0].kind != WayKind::Block) break;
-    block = ways[0].block;
-  }
-  entry_dag_ = dag_of(block);
-}
+    : blocks_(blocks), flow_(flow), tiling_(tiling) {}
 
 Path Paths::behind_head(uint32_t dag, uint32_t bits, const Behind& behind) const {
   return PathFinder(*this, bits, behind).run(tiling_.heads[dag].block);

@@ -74,14 +74,7 @@ class Paths {
   [[nodiscard]] uint32_t head_of(uint32_t dag) const { return tiling_.heads[dag].block; }
   // Of the block that is its head, or kNone.
   [[nodiscard]] uint32_t dag_of(uint32_t block) const;
-  [[nodiscard]] uint32_t entry_dag() const { return entry_dag_; }
-  // Its records are those of guards: guarded_paths.h says what is between them.
-  [[nodiscard]] bool is_guarded() const { return tiling_.is_guarded; }
-  // The block with that instruction, or kNone.
-  [[nodiscard]] uint32_t block_at(uint64_t address) const {
-    return blocks_.block_at(address).value_or(kNone);
-  }
-  [[nodiscard]] uint64_t last_of(uint32_t block) const { return blocks_.blocks()[block].last; }
+  [[nodiscard]] uint32_t entry_dag() const { return dag_of(flow_.entry()); }
 
  private:
   friend class PathFinder;
@@ -89,7 +82,6 @@ class Paths {
   const code::Blocks& blocks_;
   const Flow& flow_;
   const FunctionTiling& tiling_;
-  uint32_t entry_dag_ = kNone;
 };
 
 }  // namespace clew::recorder

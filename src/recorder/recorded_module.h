@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include <sys/user.h>
 
@@ -16,7 +15,6 @@
 #include "copy/facts.h"
 #include "copy/prove_module.h"
 #include "recorder/cursor_map.h"
-#include "recorder/guards.h"
 #include "recorder/probes.h"
 #include "recorder/tile.h"
 #include "target/module_image.h"
@@ -30,7 +28,6 @@ struct Recipe {
   Loops loops = Loops::Once;
   std::vector<KnownImport> imports = {};    // Those that lead where their names say. By slot.
   std::vector<StampedImport> stamped = {};  // None where the time cannot be read. By slot.
-  bool is_guarded = false;                  // It runs as it is, and its guards record (guards.h).
 };
 
 using Digest = target::Digest;
@@ -52,27 +49,16 @@ class RecordedModule {
   [[nodiscard]] const Copied& copied() const { return *copied_; }
   [[nodiscard]] const ModuleTiling& tiling() const { return tiling_; }
   [[nodiscard]] const Probes& probes() const { return probes_; }
-  // Of one that is not guarded.
   [[nodiscard]] copy::CheckedCopy& copy() { return *copy_; }
   [[nodiscard]] const CursorMap& cursor_map() const { return cursor_map_; }
   [[nodiscard]] const Recipe& recipe() const { return recipe_; }
   // Of a thread that stopped in the copy, as it was moved, where a register has its cursor: newer
   // than that in memory.
   [[nodiscard]] std::optional<uint64_t> cursor_in(const user_regs_struct& registers) const;
-  // SHA-256 of the copy's bytes as they were written, before they were moved; or of where guards
-  // are.
+  // SHA-256 of the copy's bytes as they were written, before they were moved.
   [[nodiscard]] const Digest& digest() const { return digest_; }
-  // Of one that is guarded: all calls of guards, and where those begin that they go to.
-  [[nodiscard]] const std::vector<GuardCall>& guards() const { return guards_; }
-  [[nodiscard]] const std::vector<uint64_t>& callbacks() const { return callbacks_; }
-  // Of a program counter in the module as it was moved, in code that records: the instruction of
-  // the file. `load_bias`: of one that is guarded.
-  [[nodiscard]] std::optional<uint64_t> original_of(uint64_t pc, uint64_t load_bias) const;
 
  private:
-  Expected<void> make_copy(const target::ModuleImage& image);
-  Expected<void> find_guards(const target::ModuleImage& image);
-
   Recipe recipe_;
   std::unique_ptr<copy::Facts> facts_;
   copy::ModuleProof proof_;
@@ -81,8 +67,6 @@ class RecordedModule {
   Probes probes_;
   std::optional<copy::CheckedCopy> copy_;
   CursorMap cursor_map_;
-  std::vector<GuardCall> guards_;
-  std::vector<uint64_t> callbacks_;
   Digest digest_{};
 };
 

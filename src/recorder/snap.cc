@@ -30,7 +30,6 @@ constexpr uint64_t kHeaderBytes = 16 + sizeof(Digest);
 constexpr uint64_t kSectionBytes = 24;
 constexpr uint32_t kSectionsMax = 64;
 constexpr uint64_t kSnapBytesMax = uint64_t{1} << 32;
-constexpr uint32_t kGuarded = 2;                         // In place of Loops.
 constexpr size_t kConditionBytesMax = size_t{64} << 10;  // As a policy's file.
 
 enum class SectionType : uint32_t {
@@ -107,7 +106,7 @@ std::vector<uint8_t> modules_of(const Snap& snap) {
     out.put(module.recipe.cursor);
     out.put(module.recipe.first_id);
     out.put(module.id_count);
-    out.put(module.recipe.is_guarded ? kGuarded : static_cast<uint32_t>(module.recipe.loops));
+    out.put(static_cast<uint32_t>(module.recipe.loops));
     out.put(module.digest);
     out.put_text(module.build_id);
     out.put_text(module.path);
@@ -226,9 +225,7 @@ void read_modules(ByteReader& in, Snap& snap) {
     module.recipe.cursor = in.read<uint32_t>();
     module.recipe.first_id = in.read<uint32_t>();
     module.id_count = in.read<uint32_t>();
-    const auto loops = in.read<uint32_t>();
-    module.recipe.loops = loops == 0 ? Loops::Once : Loops::Each;
-    module.recipe.is_guarded = loops == kGuarded;
+    module.recipe.loops = in.read<uint32_t>() == 0 ? Loops::Once : Loops::Each;
     module.digest = in.read<Digest>();
     module.build_id = read_text(in);
     module.path = read_text(in);

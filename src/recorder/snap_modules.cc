@@ -17,17 +17,14 @@ Expected<void> make_anew(ReadModule& module, const std::string& path) {
   module.file = CLEW_TRY(target::ModuleFile::read(path));
   module.bare = std::make_unique<target::ModuleImage>(CLEW_TRY(module.file->image()));
   module.recorded = CLEW_TRY(RecordedModule::make(*module.bare, described.recipe));
-  const uint32_t ids =
-      module.recorded->tiling().dag_count + (described.recipe.is_guarded ? 1U : 0U);
-  if (module.recorded->digest() != described.digest || ids != described.id_count) {
+  copy::CheckedCopy& copy = module.recorded->copy();
+  if (module.recorded->digest() != described.digest ||
+      module.recorded->tiling().dag_count != described.id_count) {
     return fail(
         ErrorCode::Refused,
         fmt::format("{} is not as it was recorded: another file, or another Clew", described.path));
   }
-  if (!described.recipe.is_guarded) {
-    copy::CheckedCopy& copy = module.recorded->copy();
-    CLEW_TRY(copy.move_to(described.load_bias, described.copy_address - copy.copy().address));
-  }
+  CLEW_TRY(copy.move_to(described.load_bias, described.copy_address - copy.copy().address));
   module.paths =
       std::make_unique<ModulePaths>(module.recorded->facts(), module.recorded->proof(),
                                     module.recorded->copied(), module.recorded->tiling());
@@ -60,7 +57,7 @@ std::string_view ReadModule::name() const {
 }
 
 std::optional<uint64_t> ReadModule::recorded_at(uint64_t pc) const {
-  return recorded == nullptr ? std::nullopt : recorded->original_of(pc, described->load_bias);
+  return recorded == nullptr ? std::nullopt : recorded->copy().copy().original_of(pc);
 }
 
 std::optional<uint64_t> ReadModule::original_at(uint64_t pc) const {

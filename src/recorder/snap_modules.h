@@ -31,7 +31,7 @@ struct ReadModule {
   std::optional<target::DebugInfo> debug;
 
   [[nodiscard]] std::string_view name() const;  // Without folders.
-  // Of a program counter in the copy, or in functions with guards: the instruction of the file.
+  // Of a program counter in the copy: the instruction of the file.
   [[nodiscard]] std::optional<uint64_t> recorded_at(uint64_t pc) const;
   // Of one in the module's own code.
   [[nodiscard]] std::optional<uint64_t> original_at(uint64_t pc) const;

@@ -63,8 +63,6 @@ struct FunctionTiling {
   std::vector<DagHead> heads;   // By block.
   std::vector<BitSite> bits;    // By block.
   std::vector<OnceLoop> loops;  // By latch.
-  // The heads are those of guards.h: they record as they end, and no DAG has bits.
-  bool is_guarded = false;
 };
 
 // Once: of an innermost loop that calls nothing and has one way round, what is recorded is that it

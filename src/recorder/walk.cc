@@ -4,15 +4,30 @@
 #include <algorithm>
 #include <utility>
 
-#include "recorder/guarded_stack.h"
 #include "recorder/signal_records.h"
-#include "recorder/walk_stack.h"
 
 namespace clew::recorder {
 
 namespace {
 
-using Name = WalkedName;
+// A DAG of one of the modules.
+struct Name {
+  uint32_t module = 0;
+  DagName dag;
+};
+
+struct Activation {
+  uint32_t module = 0;
+  uint32_t function = kNone;
+  uint32_t call = kNone;  // The block whose call is in progress; kNone: none, or not known which.
+  // A handler has interrupted it, and what it sets later goes into the handler's last record,
+  bool sets_later = false;
+  // or into its own. So many blocks of that path were added; 0: it is not interrupted so.
+  size_t added = 0;
+  uint32_t dag = kNone;
+  uint32_t bits = 0;
+  uint64_t interrupted_at = 0;
+};
 
 // What the next record is expected to be.
 enum class Expected : uint8_t {
@@ -68,13 +83,9 @@ class Walker {
 
   // Null: nothing is behind the record.
   void look_behind(const Record* next) {
-    known_ = {};
-    if (next == nullptr && records_.stopped_at)
-      known_.stop = WalkedPlace{records_.stopped_in, *records_.stopped_at};
-    if (next == nullptr) return;
-    known_.next = name_of(*next);
-    known_.is_interrupted = next->kind == RecordKind::Signal;
-    if (known_.is_interrupted) known_.stop = place_of(*next);
+    next_ = next == nullptr ? std::nullopt : name_of(*next);
+    interrupted_at_.reset();
+    if (next != nullptr && next->kind == RecordKind::Signal) interrupted_at_ = place_of(*next);
   }
 
   [[nodiscard]] std::optional<WalkedPlace> place_of(const Record& signal) const {
@@ -82,7 +93,18 @@ class Walker {
     return records_.place_of(signal.place);
   }
 
-  [[nodiscard]] Behind behind(const Activation& one) const { return known_.in(one.module); }
+  // What is known behind the record, as far as an activation's module can say it. A record of
+  // another module is none of this one's DAGs.
+  [[nodiscard]] Behind behind(const Activation& one) const {
+    Behind known;
+    if (next_) known.next = next_->module == one.module ? next_->dag : DagName{};
+    if (is_last_ && records_.stopped_in == one.module) known.stopped_at = records_.stopped_at;
+    if (interrupted_at_ && interrupted_at_->module == one.module) {
+      known.stopped_at = interrupted_at_->address;
+      known.is_interrupted = true;
+    }
+    return known;
+  }
 
   void record(const Name& name, uint32_t bits) {
     ++walk_.records;
@@ -93,7 +115,6 @@ class Walker {
     Activation& top = stack_.back();
     top.sets_later = false;
     top.added = 0;
-    if (paths.is_guarded()) return guarded(head);
     const Behind known = behind(stack_.back());
     Path path = paths.behind_head(name.dag.dag, bits, known);
     if (bits != 0 && may_have_others_bits(path)) return leave_open(head);
@@ -114,111 +135,6 @@ class Walker {
       top.interrupted_at = *known.stopped_at;
     }
     go_on(path);
-  }
-
-  // As record().
-  void guarded(uint32_t head) {
-    const size_t at = stack_.size() - 1;
-    const GuardedStart start = {.block = head, .is_recorded = true};
-    const GuardedStack levels(modules_, stack_, known_);
-    const Outlook outlook = levels.outlook(at, start);
-    go_on(guarded_on(start, outlook, levels.further_out(at, outlook)));
-  }
-
-  // The path of the innermost activation, whose blocks are added.
-  Path guarded_on(const GuardedStart& start, const Outlook& outlook, const FurtherOut& further) {
-    const size_t at = stack_.size() - 1;
-    const bool is_here = outlook.next.end != PathEnd::Misfit;
-    if (further.ways.size() + (is_here ? 1 : 0) > 1) return in_doubt(start, further);
-    if (is_here) return add_guarded(outlook.next);
-    const GuardedStack levels(modules_, stack_, known_);
-    const bool is_one = further.ways.size() == 1;
-    const bool is_landed = is_one && further.ways[0].lands;
-    if (is_landed && (outlook.calls_out || further.ways[0].level == at))
-      return land(start, further.ways[0]);
-    const bool is_further =
-        is_one || (known_.next && known_.next->dag.is_entry && further.calls_out);
-    if (is_further && !outlook.calls_out && outlook.returns)
-      return add_guarded(levels.between(at, start, Ends::Return));
-    if (is_one && outlook.returns) return add_guarded(levels.between(at, start, Ends::Return));
-    if (known_.next && known_.next->dag.is_entry && outlook.calls_out && !further.calls_out)
-      return add_guarded(levels.between(at, start, Ends::Out));
-    Path path = levels.between(at, start, Ends::Any);
-    if (path.end == PathEnd::Misfit && start.is_recorded) path.blocks = {start.block};
-    path.end = PathEnd::Open;
-    add(path);
-    doubt();
-    return path;
-  }
-
-  void doubt() {
-    if (!is_last_) ++walk_.uncertain;
-    pending_ |= kUncertain;
-  }
-
-  // There are several ways: what they have in common is that control was there.
-  Path in_doubt(const GuardedStart& start, const FurtherOut& further) {
-    for (const WayOn& way : further.ways)
-      stack_[way.level].call = kNone;
-    for (size_t i = further.last; i < stack_.size(); ++i)
-      stack_[i].call = kNone;
-    Path path;
-    path.end = PathEnd::Open;
-    if (start.is_recorded) path.blocks = {start.block};
-    add(path);
-    doubt();
-    return path;
-  }
-
-  // An exception has come out of a call of the innermost activation.
-  Path land(const GuardedStart& start, const WayOn& way) {
-    const size_t at = stack_.size() - 1;
-    if (way.level != at) {
-      const GuardedStack levels(modules_, stack_, known_);
-      const Path path = levels.between(at, start, way.is_thrown_here ? Ends::Out : Ends::Any);
-      add(path);
-      if (path.is_ambiguous || !way.is_thrown_here) doubt();
-    }
-    stack_.resize(way.level + 1);
-    stack_.back().call = kNone;
-    ++walk_.unwound;
-    pending_ |= kUnwound;
-    const GuardedStack left(modules_, stack_, known_);
-    if (!paths_of(stack_.back()).is_guarded()) return {.blocks = {}, .end = PathEnd::Open};
-    return add_guarded(left.between(way.level, {.block = way.from}, Ends::Next));
-  }
-
-  Path add_guarded(Path path) {
-    add(path);
-    if (path.is_ambiguous && path.end != PathEnd::Open) doubt();
-    return path;
-  }
-
-  // As come_back(). What called back may do so again.
-  bool come_back_guarded(Path& path) {
-    const size_t at = stack_.size() - 1;
-    const Node& node = paths_of(stack_.back()).flow().nodes()[stack_.back().call];
-    const GuardedStart start = {.block = node.behind};
-    const GuardedStack levels(modules_, stack_, known_);
-    Outlook outlook;
-    outlook.next.end = PathEnd::Misfit;
-    if (node.behind != kNone) outlook = levels.outlook(at, start);
-    FurtherOut further = levels.further_out(at, outlook);
-    const bool called_back = node.call != CallKind::Copied;
-    if (called_back) levels.add_landings(at, further);
-    const bool is_anywhere = outlook.next.end != PathEnd::Misfit || !further.ways.empty();
-    if (called_back && !is_anywhere && known_.next && known_.next->dag.is_entry) {
-      if (was_believed_ || outlook.calls_out || further.calls_out) doubt();
-      return false;
-    }
-    if (was_believed_) doubt();
-    stack_.back().call = kNone;
-    if (node.behind == kNone && further.ways.empty()) {
-      lose();
-      return false;
-    }
-    path = guarded_on(start, outlook, further);
-    return true;
   }
 
   // Bits that an activation below has set when the handler had returned to it.
@@ -242,7 +158,7 @@ class Walker {
     for (size_t i = stack_.size(); i > last; --i) {
       const Activation& one = stack_[i - 1];
       if (one.sets_later) return true;
-      if (known_.next && one.is_of(*known_.next) && !known_.next->dag.is_entry) return false;
+      if (next_ && is_of(one, *next_) && !next_->dag.is_entry) return false;
     }
     return false;
   }
@@ -341,7 +257,6 @@ class Walker {
           if (stack_.empty() || !goes_on_to_stop(stack_.back(), path)) return;
           continue;
         case PathEnd::Return:
-          was_believed_ = stack_.back().is_believed;
           stack_.pop_back();
           if (!come_back(path)) return;
           continue;
@@ -366,7 +281,6 @@ class Walker {
       lose();
       return false;
     }
-    if (paths.is_guarded()) return come_back_guarded(path);
     const Node& node = paths.flow().nodes()[caller.call];
     if (node.call != CallKind::Copied) return false;  // It called back, and may do so again.
     caller.call = kNone;
@@ -432,7 +346,7 @@ class Walker {
   void place(const Name& name, uint32_t head) {
     switch (std::exchange(expected_, Expected::Lost)) {
       case Expected::Head:
-        if (!stack_.empty() && stack_.back().is_of(name) && head == place_) return;
+        if (!stack_.empty() && is_of(stack_.back(), name) && head == place_) return;
         break;
       case Expected::Entry:
         if (name.dag.is_entry && name.dag.function == place_ && name.module == place_in_)
@@ -453,18 +367,20 @@ class Walker {
 
   void enter(const Name& name) {
     is_entry_ = name.dag.is_entry;
-    stack_.push_back({.module = name.module,
-                      .function = name.dag.function,
-                      .is_believed = (pending_ & kUncertain) != 0});
+    stack_.push_back({.module = name.module, .function = name.dag.function});
+  }
+
+  static bool is_of(const Activation& one, const Name& name) {
+    return one.function == name.dag.function && one.module == name.module;
   }
 
   [[nodiscard]] bool goes_on_at(const Activation& one, const Name& name, uint32_t head) const {
-    if (!one.is_of(name) || one.call == kNone) return false;
+    if (!is_of(one, name) || one.call == kNone) return false;
     return paths_of(one).flow().nodes()[one.call].behind == head;
   }
 
   [[nodiscard]] bool may_go_on_at(const Activation& one, const Name& name, uint32_t head) const {
-    if (!one.is_of(name) || name.dag.is_entry) return false;
+    if (!is_of(one, name) || name.dag.is_entry) return false;
     if (one.call == kNone || goes_on_at(one, name, head)) return true;
     const Flow& flow = paths_of(one).flow();
     return may_land_at(flow, one.call, head) ||
@@ -507,12 +423,12 @@ class Walker {
   int32_t base_ = -1;              // The depth of who called the first of them.
   Expected expected_ = Expected::Lost;
   uint32_t place_ = kNone;
-  uint32_t place_in_ = 0;      // The module of place_.
-  uint8_t pending_ = 0;        // Marks of the next step.
-  bool was_believed_ = false;  // The activation that has returned: see Activation.
-  bool is_entry_ = false;      // The next step is the first of its activation.
-  bool is_last_ = false;       // No word is behind the record.
-  KnownBehind known_;          // What is behind it.
+  uint32_t place_in_ = 0;                      // The module of place_.
+  uint8_t pending_ = 0;                        // Marks of the next step.
+  bool is_entry_ = false;                      // The next step is the first of its activation.
+  bool is_last_ = false;                       // No word is behind the record.
+  std::optional<Name> next_;                   // What is behind it.
+  std::optional<WalkedPlace> interrupted_at_;  // If that is a signal, whose place is known.
 };
 
 }  // namespace

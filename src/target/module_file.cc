@@ -35,10 +35,6 @@ ModuleFile::ModuleFile(ModuleFile&&) noexcept = default;
 ModuleFile& ModuleFile::operator=(ModuleFile&&) noexcept = default;
 ModuleFile::~ModuleFile() = default;
 
-bool ModuleFile::has_section(std::string_view name) const {
-  return file_->find_section(name) != nullptr;
-}
-
 Expected<LinkedNames> ModuleFile::names() const {
   return linked_names_of(*file_);
 }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "base/error.h"
 #include "base/file_descriptor.h"
@@ -32,7 +31,6 @@ class ModuleFile {
   ~ModuleFile();
 
   [[nodiscard]] const Digest& digest() const { return digest_; }  // SHA-256
-  [[nodiscard]] bool has_section(std::string_view name) const;
   [[nodiscard]] Expected<LinkedNames> names() const;
   [[nodiscard]] Expected<FrameTables> frame_tables() const;
   // Of the same bytes, which it reads from this object: it must not outlive it. No separate debug

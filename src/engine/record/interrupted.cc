@@ -48,8 +48,7 @@ const RecordedProcess::Installed* RecordedProcess::installed_at(uint64_t pc) con
 bool RecordedProcess::gives_time(pid_t process, const WatchedThread& thread) const {
   user_regs_struct registers = thread.registers;
   const Installed* const installed = installed_at(registers.rip);
-  if (installed == nullptr || installed->module == nullptr || !reads_time(process, registers.rip))
-    return false;
+  if (installed == nullptr || !reads_time(process, registers.rip)) return false;
   const auto original = installed->module->copy().original_of(installed->in_shared(registers.rip));
   if (original && reads_time(process, installed->described.load_bias + *original)) return false;
   const uint64_t ticks = began_.ticks == 0 ? 0 : __rdtsc();
@@ -62,7 +61,6 @@ bool RecordedProcess::gives_time(pid_t process, const WatchedThread& thread) con
 std::optional<uint64_t> RecordedProcess::cursor_in(user_regs_struct registers) const {
   const uint64_t pc = registers.rip;
   for (const Installed& one : installed_) {
-    if (one.module == nullptr) continue;
     registers.rip = one.in_shared(pc);
     if (const auto cursor = one.module->module().cursor_in(registers)) return cursor;
   }

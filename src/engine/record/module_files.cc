@@ -94,7 +94,6 @@ Expected<std::shared_ptr<const ModuleFile>> ModuleFiles::read(const target::Proc
     file->names = CLEW_TRY(whole.names());
     CLEW_TRY(check_stack_maps(module, file->names));
     file->digest = whole.digest();
-    file->is_guarded = whole.has_section(recorder::kGuardsNote);
   }
   file->opens_libraries = imports_any(file->names, kOpening);
   if (files_.size() >= kModuleFilesMax) files_.clear();
@@ -156,22 +155,6 @@ Expected<recorder::Installable> ModuleFiles::find_or_make(const target::ProcessM
   auto kept = key ? sidecars_.find(*key, recorder::file_of(module.path)) : std::nullopt;
   if (kept) return std::move(*kept);
   return make(module, recipe);
-}
-
-// Nothing is kept of it: it is one process's place that the probe is made for.
-Expected<std::unique_ptr<GuardedModule>> ModuleFiles::read_guards(
-    const target::ProcessModule& module, Wanted wanted) {
-  auto file = CLEW_TRY(target::ModuleFile::read(module.open_path));
-  auto image = CLEW_TRY(file.image());
-  auto guarded = std::make_unique<GuardedModule>(std::move(file), std::move(image));
-  const recorder::Recipe recipe = {.first_id = first_id(wanted),
-                                   .cursor = wanted.cursor,
-                                   .loops = loops_,
-                                   .imports = std::move(wanted.imports),
-                                   .is_guarded = true};
-  guarded->recorded = CLEW_TRY(recorder::RecordedModule::make(guarded->image, recipe));
-  next_id_ = std::max(next_id_, recipe.first_id + guarded->recorded->tiling().dag_count + 1);
-  return guarded;
 }
 
 Expected<recorder::Installable> ModuleFiles::make(const target::ProcessModule& module,

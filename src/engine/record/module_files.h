@@ -23,7 +23,6 @@
 #include "recorder/stamps.h"
 #include "target/linked_names.h"
 #include "target/module_file.h"
-#include "target/module_image.h"
 #include "target/process.h"
 #include "target/sha256.h"
 
@@ -32,7 +31,6 @@ namespace clew::engine {
 struct ModuleFile {
   bool is_left_out = false;      // A part of the C library, or the loader.
   bool opens_libraries = false;  // It may open others while it runs.
-  bool is_guarded = false;       // Its guards may record (recorder/guards.h).
   target::LinkedNames names{};
   target::Digest digest{};  // Of all its bytes; of one that is left out: none.
 };
@@ -74,13 +72,6 @@ struct Wanted {
   std::vector<IdRange> taken;  // By other modules of the process.
 };
 
-// A module that is recorded by its guards.
-struct GuardedModule {
-  target::ModuleFile file;
-  target::ModuleImage image;
-  std::unique_ptr<recorder::RecordedModule> recorded = nullptr;
-};
-
 class ModuleFiles {
  public:
   // `cache`: the folder of side files; empty: there are none.
@@ -98,9 +89,6 @@ class ModuleFiles {
   Expected<std::shared_ptr<SharedModule>> analyse_again(const target::ProcessModule& module,
                                                         const ModuleFile& file,
                                                         const recorder::Recipe& recipe);
-  // Errors: Io, as above; those of RecordedModule::make.
-  Expected<std::unique_ptr<GuardedModule>> read_guards(const target::ProcessModule& module,
-                                                       Wanted wanted);
 
  private:
   // Device, inode, build-id.

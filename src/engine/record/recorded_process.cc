@@ -30,6 +30,7 @@ constexpr uint32_t kRegionSizeLog2 = 12;
 // Until we come to hold it: what it has loaded is analysed afterwards. When we are killed, it waits
 // so long once.
 constexpr std::chrono::milliseconds kLoaderTimeout{1000};
+constexpr uint32_t kCursorOffset = abi::kFrameEnd;  // In the session's region.
 
 // The first slot from this one on that has a page: who looks at all makes them.
 std::optional<uint32_t> next_touched(const inline_::ArenaView& arena, uint32_t slot) {
@@ -236,7 +237,6 @@ std::vector<IdRange> RecordedProcess::taken_ids() const {
 
 Expected<void> RecordedProcess::record_module(const Planned& planned) {
   const target::ProcessModule& module = planned.module;
-  if (planned.file->is_guarded) return record_guards(planned);
   if (!answers_ && CLEW_TRY(ModuleFiles::unwinds(module, *planned.file))) {
     return fail(ErrorCode::Refused,
                 fmt::format("exceptions go through {}, and cannot go through copies of its "
@@ -281,7 +281,7 @@ std::vector<recorder::StampedImport> RecordedProcess::stamped_of(
 Expected<bool> RecordedProcess::record_again(const Planned& planned) {
   const target::ProcessModule& module = planned.module;
   const auto again = std::find_if(installed_.begin(), installed_.end(), [&](const Installed& one) {
-    return one.is_gone && one.module != nullptr && one.described.path == module.path &&
+    return one.is_gone && one.described.path == module.path &&
            one.described.build_id == module.build_id && !module.build_id.empty() &&
            one.described.load_bias == module.load_bias && !one.module->is_broken();
   });
@@ -423,8 +423,7 @@ Expected<void> RecordedProcess::leave(pid_t process, Stops* stops) {
 bool RecordedProcess::keeps_answers() {
   if (!unwinds_) {
     unwinds_ = std::any_of(installed_.begin(), installed_.end(), [](const Installed& one) {
-      return one.module != nullptr &&
-             ModuleFiles::unwinds(one.planned.module, *one.planned.file).value_or(true);
+      return ModuleFiles::unwinds(one.planned.module, *one.planned.file).value_or(true);
     });
   }
   return *unwinds_;

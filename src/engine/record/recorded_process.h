@@ -16,7 +16,6 @@
 
 #include <sys/types.h>
 
-#include "abi/region.h"
 #include "abi/slot.h"
 #include "base/error.h"
 #include "engine/record/call_sites.h"
@@ -50,8 +49,6 @@ struct Begun {
   // No more of its modules, please. May be empty.
   std::function<bool()> is_over = {};
 };
-
-inline constexpr uint32_t kCursorOffset = abi::kFrameEnd;  // In the session's region.
 
 class RecordedProcess {
   struct Key {
@@ -120,8 +117,7 @@ class RecordedProcess {
     std::shared_ptr<const ModuleFile> file;
   };
   struct Installed {
-    // Shared by all processes that have it; its copy may have been moved for another one. Null: it
-    // has no copy, as its guards record.
+    // Shared by all processes that have it; its copy may have been moved for another one.
     std::shared_ptr<SharedModule> module;
     recorder::SnapModule described;
     inline_::CopyRoom room;
@@ -150,7 +146,6 @@ class RecordedProcess {
   Expected<void> record_module(const Planned& planned);
   [[nodiscard]] std::vector<recorder::StampedImport> stamped_of(
       const target::LinkedNames& names) const;
-  Expected<void> record_guards(const Planned& planned);
   Expected<bool> record_again(const Planned& planned);
   Expected<bool> adopt(const Planned& planned);
   enum class CopiesAre : uint8_t { New, There };
