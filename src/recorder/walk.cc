@@ -328,10 +328,6 @@ class Walker {
       const Activation& caller = stack_[i - 2];
       if (caller.call == kNone) return;
       const Paths& paths = paths_of(caller);
-      if (paths.is_guarded()) {  // Its ways are many, and not looked for here.
-        ++walk_.ambiguous;
-        return;
-      }
       const uint32_t block = paths.flow().nodes()[caller.call].behind;
       if (block == kNone || paths.dag_of(block) != kNone) return;
       if (paths.behind_call(block, behind(caller)).end == PathEnd::Stopped) {
