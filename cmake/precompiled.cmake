@@ -8,8 +8,8 @@
 #
 # A unit is eight files of a target (CLEW_UNITS): half of what a compiler does for one file it would
 # do for each of them, as it takes up the headers and makes what their templates are used for. A
-# change of one file compiles eight, so it is for builds that are made once (tools/run_tests,
-# tools/sanitized). The names at the top of a target's files differ: tools/check_units.
+# change of one file compiles eight, so it is for builds that are made once (tools/run_tests). The
+# names at the top of a target's files differ: tools/check_units.
 #
 # clew_precompile(NAME): the target, a library or a program, has both where the preset says so.
 # clew_test_program(NAME SOURCES a_test.cc … USES lib …): a program of GoogleTest, which does too.
