@@ -81,9 +81,13 @@ TextLine text_of_line(const recorder::Snap& snap, const recorder::ShownThread& t
                       size_t number, int32_t least) {
   const recorder::ShownLine& line = thread.lines[number];
   const bool is_last = number + 1 == thread.lines.size() && thread.is_recorded;
-  std::string transfers;
-  for (const recorder::ShownTransfer& one : line.transfers)
-    transfers += text_of(snap, one);
+  // A loop of one line is one line: the last two of what it moves, as the others are in the JSON.
+  constexpr size_t kTransfersMax = 2;
+  const size_t count = line.transfers.size();
+  const size_t left_out = count - std::min(count, kTransfersMax);
+  std::string transfers = left_out == 0 ? "" : fmt::format(" ({} calls before)", left_out);
+  for (size_t i = left_out; i < count; ++i)
+    transfers += text_of(snap, line.transfers[i]);
   const auto indent = static_cast<int>(std::min(line.depth - least, 30));
   return {fmt::format("{} {:<28} {:{}}{}{}{}{}", is_last ? "=>" : "  ", place_text(line), "",
                       indent * 2, recorder::short_name(line.function),
