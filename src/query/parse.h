@@ -38,7 +38,7 @@ struct SourcePlaces {
 };
 Expected<SourcePlaces> places_of_sources(const Text& text);
 
-// The same as parse() without the last step: joins, kernel and cluster sources stay in the Query.
+// The same as parse() without the last step: sources of a cluster stay in the Query.
 Expected<Query> parse_any(const Text& text, const Environment& environment);
 
 }  // namespace clew::query

@@ -266,7 +266,7 @@ enum class JoinFilter : uint8_t { All, First, FirstN, MostRecent, MostRecentN };
 
 struct Query;
 
-// A happened-before join; parsed and typed, but refused by this version.
+// A happened-before join.
 struct Join {
   std::string name;
   bool left = false;

@@ -58,6 +58,47 @@ Expected<void> check_recordings(const Query& query, const Reporter& report) {
                      fmt::format("a query asks recordings alone; {} happens now", print(*live)));
 }
 
+// What has no thread has no cause.
+Expected<void> check_causes(const std::vector<Source>& sources, const Reporter& report) {
+  for (const Source& source : sources) {
+    if (is_unsupported(source)) return fail_unsupported(report, source);
+    if (has_field(source.kind, Field::Tid) && !is_recording(source)) continue;
+    return report.fail(source.span, fmt::format("{} happens in no request: it cannot be joined by "
+                                                "cause",
+                                                print(source)));
+  }
+  return {};
+}
+
+Expected<void> check_joined_query(const Query& query, const Reporter& report, Span span);
+
+Expected<void> check_joins(const Query& query, const Reporter& report) {
+  if (query.joins.empty()) return {};
+  CLEW_TRY(check_causes(query.sources, report));
+  if (query.including_open) {
+    return report.fail(query.joins[0].span,
+                       "calls that are open are joined with nothing: leave out 'including open'");
+  }
+  for (const Join& join : query.joins) {
+    if (join.subquery.empty()) {
+      CLEW_TRY(check_causes(join.sources, report));
+    } else {
+      CLEW_TRY(check_joined_query(join.subquery[0], report, join.span));
+    }
+  }
+  return {};
+}
+
+Expected<void> check_joined_query(const Query& query, const Reporter& report, Span span) {
+  CLEW_TRY(check_causes(query.sources, report));
+  if (query.shape == Shape::Groups) return fail(report, {span, "a join with groups"});
+  const bool has_end = query.every_ns || query.for_ns || query.for_events;
+  if (query.take || has_end || !query.order.empty()) {
+    return report.fail(span, "a query that is joined has no order and no end of its own");
+  }
+  return check_joins(query, report);
+}
+
 }  // namespace
 
 bool runs_in_tracer_only(const Expression& expression) {
@@ -105,9 +146,7 @@ Expected<void> check_supported(const Query& query, const Reporter& report) {
     if (is_unsupported(source)) return fail_unsupported(report, source);
   }
   CLEW_TRY(check_recordings(query, report));
-  for (const Join& join : query.joins) {
-    return fail(report, {join.span, "a join by cause"});
-  }
+  CLEW_TRY(check_joins(query, report));
   if (query.shape == Shape::Events && !query.order.empty()) {
     return fail(report,
                 {query.order[0].expression.span, "'orderby' of single events, not of groups,"});

@@ -13,8 +13,8 @@ bool is_unsupported(const Source& source);
 // "… is not part of this version yet" at the source.
 tl::unexpected<Error> fail_unsupported(const Reporter& report, const Source& source);
 
-// An error at the first part of the query that this version cannot run: joins, sources of the
-// kernel or of other machines, extensions, floating-point keys and aggregates.
+// An error at the first part of the query that this version cannot run: sources of other
+// machines, joins with groups, floating-point keys and aggregates.
 Expected<void> check_supported(const Query& query, const Reporter& report);
 
 // Whether a node itself can only be computed in the tracer: floating-point arithmetic, hex().

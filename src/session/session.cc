@@ -27,11 +27,17 @@ constexpr EventFlow::Share kOfReadySink{.events = 16, .words = 128};
 Session::Session(Input input)
     : input_(std::move(input)),
       loop_({input_.sources.begin(), input_.sources.end()}),
-      query_(input_.plan.query),
+      joined_plan_(input_.joined == nullptr ? plan::Plan{}
+                                            : plan::plain(input_.joined->stages[0].rest)),
+      plan_(input_.joined == nullptr ? input_.plan : joined_plan_),
+      query_(plan_.query),
       to_sink_(input_.sink),
-      answer_(input_.plan, input_.epoch_ns, to_sink_),
-      rows_(query_.values.size()),
-      open_rows_(query_.values.size()) {}
+      answer_(plan_, input_.epoch_ns, to_sink_),
+      rows_(input_.plan.query.values.size()),
+      joined_rows_(query_.values.size()),
+      open_rows_(query_.values.size()) {
+  if (input_.joined != nullptr) joins_.emplace(*input_.joined);
+}
 
 // What is armed one after the other begins at one moment, and ends so.
 Expected<void> Session::begin() {
@@ -80,13 +86,16 @@ bool Session::finished() {
   if (end_ && Time::now() >= *end_) return true;
   if (is_full()) return true;
   if (counts() && query_.for_events) {
-    const uint64_t passed =
-        std::accumulate(input_.sources.begin(), input_.sources.end(), uint64_t{0},
-                        [](uint64_t sum, Source* each) { return sum + each->passed(); });
-    if (passed >= *query_.for_events) return true;
+    if (passed() >= *query_.for_events) return true;
   }
   return std::all_of(input_.sources.begin(), input_.sources.end(),
                      [](const Source* each) { return each->gone(); });
+}
+
+uint64_t Session::passed() const {
+  if (joins_) return joins_->passed();
+  return std::accumulate(input_.sources.begin(), input_.sources.end(), uint64_t{0},
+                         [](uint64_t sum, Source* each) { return sum + each->passed(); });
 }
 
 // At which something is to be done whatever the sources say.
@@ -153,7 +162,13 @@ void Session::ToSink::take(answer::RowBatch& rows) {
 
 // Of single events; they are taken out of `rows`.
 void Session::push(answer::RowBatch& rows) {
-  if (!rows.empty()) answer_.take(rows);
+  if (joins_ && !rows.empty()) {
+    joins_->take(rows, joined_rows_);
+    if (!joined_rows_.empty()) answer_.take(joined_rows_);
+    joined_rows_.clear();
+  } else if (!rows.empty()) {
+    answer_.take(rows);
+  }
   rows.clear();
 }
 
@@ -212,8 +227,14 @@ Expected<aggregate::Table> Session::merged(bool interval) {
   return table;
 }
 
+aggregate::Table Session::joined_table(bool interval) {
+  aggregate::Table table = joins_->counted();
+  if (interval) joins_->forget_counted();
+  return table;
+}
+
 Expected<void> Session::push_groups(bool interval) {
-  const aggregate::Table table = CLEW_TRY(merged(interval));
+  const aggregate::Table table = joins_ ? joined_table(interval) : CLEW_TRY(merged(interval));
   answer_.take(table);
   return {};
 }

@@ -16,11 +16,13 @@
 
 #include "aggregate/table.h"
 #include "answer/answer.h"
+#include "answer/joins.h"
 #include "answer/operator.h"
 #include "answer/row_batch.h"
 #include "base/error.h"
 #include "collect/losses.h"
 #include "output/row_sink.h"
+#include "plan/joined.h"
 #include "plan/plan.h"
 #include "query/query.h"
 #include "session/event_flow.h"
@@ -32,7 +34,7 @@ namespace clew::session {
 
 // All is borrowed until the session is gone.
 struct Input {
-  const plan::Plan& plan;
+  const plan::Plan& plan;  // Of the events.
   // At least one. Processes come before what counts their events in
   // the kernel: they are stopped last and left first.
   std::vector<Source*> sources;
@@ -44,6 +46,8 @@ struct Input {
   // The sources have several members, which have to begin and end at one moment.
   bool has_window = false;
   collect::Losses beside{};  // What else is missing.
+  // Joins of the events, where `plan` is that of plan::Joined::events; or null.
+  const plan::Joined* joined = nullptr;
   std::function<void(std::string_view)> warn = [](std::string_view) {};
 };
 
@@ -89,6 +93,8 @@ class Session {
   void push(answer::RowBatch& rows);
   void find_open_calls();
   Expected<aggregate::Table> merged(bool interval);
+  aggregate::Table joined_table(bool interval);
+  [[nodiscard]] uint64_t passed() const;
   Expected<void> push_groups(bool interval);
   Expected<void> end_interval(bool is_partial);
   [[nodiscard]] bool interval_is_over() const;
@@ -109,10 +115,14 @@ class Session {
 
   Input input_;
   Loop loop_;
-  const query::Query& query_;
+  std::optional<answer::Joins> joins_;
+  plan::Plan joined_plan_;     // What is done with joined rows.
+  const plan::Plan& plan_;     // What is answered: that, or the plan of the events.
+  const query::Query& query_;  // Its.
   ToSink to_sink_;
   answer::Answer answer_;
   answer::RowBatch rows_;  // On their way from the sources.
+  answer::RowBatch joined_rows_;
   bool has_more_ = false;  // Rows that could be pushed at once.
   Time::time_point begun_;
   uint64_t end_ticks_ = 0;

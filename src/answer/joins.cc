@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "answer/joins.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/assert.h"
+#include "plan/evaluate.h"
+
+namespace clew::answer {
+
+using aggregate::Value;
+using causal::Moment;
+using plan::JoinStage;
+using query::Expression;
+using query::JoinFilter;
+
+namespace {
+
+// Everything has its name by now.
+class NoNames final : public Names {
+ public:
+  std::string function(uint64_t) override { return {}; }
+  std::string module(uint64_t) override { return {}; }
+  std::string probe(uint64_t) override { return {}; }
+  int64_t pid(uint64_t) override { return 0; }
+  std::string process_name(uint64_t) override { return {}; }
+  std::string thread_name(uint64_t, uint64_t) override { return {}; }
+  std::string host() override { return {}; }
+  std::string symbol(uint64_t) override { return {}; }
+};
+
+class Collected final : public Operator {
+ public:
+  void set(RowBatch& into) { into_ = &into; }
+  void take(RowBatch& rows) override {
+    for (size_t i = 0; i < rows.size(); ++i)
+      std::swap_ranges(rows.at(i).begin(), rows.at(i).end(), into_->add().begin());
+  }
+  void finish() override {}
+
+ private:
+  RowBatch* into_ = nullptr;
+};
+
+std::vector<const Expression*> selected(const query::Query& rest) {
+  std::vector<const Expression*> all;
+  for (const query::NamedExpression& value : rest.values)
+    all.push_back(&value.expression);
+  for (const query::Aggregate& aggregate : rest.aggregates) {
+    for (const Expression& argument : aggregate.arguments)
+      all.push_back(&argument);
+  }
+  return all;
+}
+
+}  // namespace
+
+// What is done with the joined rows of one query.
+class Joins::Stage {
+ public:
+  explicit Stage(const query::Query& rest)
+      : decoder_(names_),
+        group_(rest, decoder_),
+        counts_(rest.shape == query::Shape::Groups),
+        select_(selected(rest), RowLayout{}, [](size_t, Value&) {}, last()),
+        filter_(rest.where, RowLayout{}, select_) {}
+
+  void take(RowBatch& joined, RowBatch& rows) {
+    collected_.set(rows);
+    filter_.take(joined);
+  }
+  [[nodiscard]] Group& group() { return group_; }
+
+ private:
+  Operator& last() {
+    if (counts_) return group_;
+    return collected_;
+  }
+
+  NoNames names_;
+  Decoder decoder_;
+  Group group_;
+  Collected collected_;
+  bool counts_;
+  Select select_;
+  Filter filter_;
+};
+
+Joins::Joins(const plan::Joined& joined, JoinLimits limits)
+    : joined_(joined), limits_(limits), graph_(limits.graph), asker_(joined.stages.size()) {
+  for (size_t i = 0; i < joined.stages.size(); ++i) {
+    const JoinStage& stage = joined.stages[i];
+    stages_.push_back(std::make_unique<Stage>(stage.rest));
+    first_stream_.push_back(streams_);
+    streams_ += stage.streams.size();
+    for (size_t s = 0; s < stage.streams.size(); ++s) {
+      if (stage.streams[s].subquery) asker_[*stage.streams[s].subquery] = {i, s};
+    }
+  }
+}
+
+Joins::~Joins() = default;
+
+const aggregate::Table& Joins::counted() const {
+  return stages_[0]->group().counted();
+}
+
+void Joins::forget_counted() {
+  stages_[0]->group().forget_counted();
+}
+
+uint64_t Joins::passed() const {
+  return stages_[0]->group().passed();
+}
+
+JoinCounts Joins::counts() const {
+  JoinCounts counts = counts_;
+  counts.graph = graph_.counts();
+  return counts;
+}
+
+// --- events --------------------------------------------------------------------------------------
+
+void Joins::take(RowBatch& events, RowBatch& rows) {
+  rows_ = &rows;
+  for (size_t i = 0; i < events.size(); ++i)
+    take_event(events.at(i));
+  drop_forgotten();
+}
+
+void Joins::take_event(Values event) {
+  const uint64_t source = plan::bits_of(event[plan::Joined::kSource]);
+  if (source >= joined_.roles.size()) return;  // A recording can say anything.
+  const causal::Thread thread{
+      .pid = static_cast<int64_t>(plan::bits_of(event[plan::Joined::kPid])),
+      .tid = static_cast<int64_t>(plan::bits_of(event[plan::Joined::kTid]))};
+  std::optional<std::optional<Moment>> moment;
+  for (const plan::JoinRole& role : joined_.roles[source]) {
+    if (role.carrier) {
+      act(role, thread, event);
+      continue;
+    }
+    if (!moment) moment = graph_.event(thread);
+    std::vector<Value> values;
+    for (const size_t column : joined_.stages[role.stage].streams[role.stream].columns)
+      values.push_back(event[column]);
+    give(role.stage, role.stream, *moment, values);
+  }
+}
+
+void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event) {
+  const plan::Carrier& carrier = *role.carrier;
+  causal::Key key{.pid = thread.pid};
+  if (carrier.key) key.object = plan::bits_of(event[role.key_column]);
+  switch (carrier.act) {
+    case plan::Act::Begin:
+      return graph_.begin(thread, carrier.how);
+    case plan::Act::End:
+      return graph_.end(thread);
+    case plan::Act::Put:
+      return graph_.put(thread, key);
+    case plan::Act::Take:
+      return graph_.take(thread, key, carrier.how);
+    case plan::Act::Join:
+      return graph_.join(thread, key, carrier.how);
+  }
+}
+
+// A row of a stream: it is joined with what happened before, or kept for what comes.
+void Joins::give(size_t stage, uint16_t stream, const std::optional<Moment>& moment,
+                 Values values) {
+  if (stream != 0) {
+    if (moment) keep(stage, stream, *moment, values);
+    return;
+  }
+  const JoinStage& plan = joined_.stages[stage];
+  Joining joining{.row = std::vector<Value>(plan.width),
+                  .moments = std::vector<std::optional<Moment>>(plan.streams.size())};
+  std::copy(values.begin(), values.end(), joining.row.begin());
+  joining.moments[0] = moment;
+  RowBatch joined(plan.width);
+  joining.into = &joined;
+  if (!join(stage, 0, joining)) ++counts_.cut;
+  if (stage == 0) return stages_[0]->take(joined, *rows_);
+  RowBatch rows(plan.rest.values.size());
+  stages_[stage]->take(joined, rows);
+  for (size_t i = 0; i < rows.size(); ++i)
+    give(asker_[stage].first, asker_[stage].second, moment, rows.at(i));
+}
+
+void Joins::keep(size_t stage, uint16_t stream, const Moment& moment, Values values) {
+  if (kept_ >= limits_.kept) {
+    ++counts_.kept_out;
+    return;
+  }
+  std::vector<BySegment>& request = requests_[moment.request];
+  request.resize(streams_);
+  request[first_stream_[stage] + stream][moment.segment].push_back(
+      {.step = moment.step,
+       .number = moment.number,
+       .order = ++order_,
+       .values = {values.begin(), values.end()}});
+  ++kept_;
+}
+
+void Joins::drop_forgotten() {
+  for (const uint64_t id : graph_.take_forgotten()) {
+    const auto request = requests_.find(id);
+    if (request == requests_.end()) continue;
+    for (const BySegment& stream : request->second) {
+      for (const auto& [segment, rows] : stream)
+        kept_ -= rows.size();
+    }
+    requests_.erase(request);
+  }
+}
+
+// --- the join ------------------------------------------------------------------------------------
+
+// All of the stream that happened before, in the order of their numbers.
+std::vector<Joins::Found> Joins::found(size_t stream, const Moment& later) const {
+  const auto request = requests_.find(later.request);
+  if (request == requests_.end()) return {};
+  const BySegment& segments = request->second[stream];
+  std::vector<Found> all;
+  for (const causal::Reach& reach : graph_.before(later)) {
+    const auto rows = segments.find(reach.segment);
+    if (rows == segments.end()) continue;
+    for (const Kept& row : rows->second) {
+      if (row.step > reach.step) break;
+      all.push_back({.row = &row, .segment = reach.segment});
+    }
+  }
+  std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) {
+    return std::pair(a.row->number, a.row->order) < std::pair(b.row->number, b.row->order);
+  });
+  return all;
+}
+
+namespace {
+
+// How many of them stay, from the front or from the back.
+template <typename Rows>
+void choose(Rows& rows, const JoinStage::Join& join) {
+  const size_t count = std::min<size_t>(join.count, rows.size());
+  switch (join.filter) {
+    case JoinFilter::All:
+      return;
+    case JoinFilter::First:
+    case JoinFilter::FirstN:
+      rows.resize(count);
+      return;
+    case JoinFilter::MostRecent:
+    case JoinFilter::MostRecentN:
+      rows.erase(rows.begin(), rows.end() - static_cast<ptrdiff_t>(count));
+      return;
+  }
+}
+
+}  // namespace
+
+// False: there were too many rows, and the rest is left out.
+bool Joins::join(size_t stage, size_t index, Joining& joining) {
+  const JoinStage& plan = joined_.stages[stage];
+  if (index == plan.joins.size()) {
+    if (joining.into->size() >= limits_.rows) return false;
+    std::copy(joining.row.begin(), joining.row.end(), joining.into->add().begin());
+    return true;
+  }
+  const JoinStage::Join& join_of = plan.joins[index];
+  const JoinStage::Stream& stream = plan.streams[index + 1];
+  const std::optional<Moment>& later = joining.moments[join_of.after];
+  std::vector<Found> rows;
+  if (later) rows = found(first_stream_[stage] + index + 1, *later);
+  choose(rows, join_of);
+  const auto place = joining.row.begin() + static_cast<ptrdiff_t>(stream.begin);
+  for (const Found& each : rows) {
+    std::copy(each.row->values.begin(), each.row->values.end(), place);
+    joining.moments[index + 1] = Moment{.request = later->request,
+                                        .segment = each.segment,
+                                        .step = each.row->step,
+                                        .number = each.row->number};
+    if (!join(stage, index + 1, joining)) return false;
+  }
+  if (!rows.empty() || !join_of.left) return true;
+  std::fill_n(place, stream.columns.size(), Value{});
+  joining.moments[index + 1].reset();
+  return join(stage, index + 1, joining);
+}
+
+}  // namespace clew::answer

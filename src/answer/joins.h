@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins by cause, over the rows of plan::Joined::events in the order of their times: each joined
+// row has one event of each stream, and those that are joined happened before the others in the
+// same request (causal/graph.h). The stages of the plan behind the join, up to the selection or the
+// groups, are here, too.
+//
+// Rows of requests stay until the request is forgotten; their number is bounded, and what found no
+// room is counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "aggregate/table.h"
+#include "aggregate/value.h"
+#include "answer/decode.h"
+#include "answer/group.h"
+#include "answer/operator.h"
+#include "answer/row_batch.h"
+#include "causal/graph.h"
+#include "plan/joined.h"
+
+namespace clew::answer {
+
+struct JoinLimits {
+  size_t kept = 4'000'000;  // Rows of joined streams, over all requests.
+  size_t rows = 100'000;    // That one event may give.
+  causal::GraphLimits graph{};
+};
+
+struct JoinCounts {
+  causal::GraphCounts graph{};
+  uint64_t kept_out = 0;  // Rows of joined streams without room.
+  uint64_t cut = 0;       // Events that would have given too many rows.
+};
+
+class Joins {
+ public:
+  // Borrows `joined`.
+  explicit Joins(const plan::Joined& joined, JoinLimits limits = {});
+  ~Joins();
+  Joins(const Joins&) = delete;
+  Joins& operator=(const Joins&) = delete;
+
+  // Rows of events, in order. Shape::Events: adds rows of the query's values. Shape::Groups: counts
+  // them, and leaves `rows` alone. Leaves any in `events`.
+  void take(RowBatch& events, RowBatch& rows);
+  // What they have brought so far.
+  [[nodiscard]] const aggregate::Table& counted() const;
+  void forget_counted();
+  [[nodiscard]] uint64_t passed() const;
+  [[nodiscard]] JoinCounts counts() const;
+
+ private:
+  using Values = std::span<const aggregate::Value>;
+  // What a joined stream has brought, in one segment of a request.
+  struct Kept {
+    uint32_t step = 0;
+    uint64_t number = 0;
+    uint64_t order = 0;  // Of its coming: between equal numbers.
+    std::vector<aggregate::Value> values;
+  };
+  using BySegment = std::map<uint32_t, std::vector<Kept>>;
+  // A row in the making.
+  struct Joining {
+    std::vector<aggregate::Value> row;
+    std::vector<std::optional<causal::Moment>> moments;  // By stream.
+    RowBatch* into = nullptr;
+  };
+  struct Found {
+    const Kept* row = nullptr;
+    uint32_t segment = 0;
+  };
+  class Stage;
+
+  void take_event(Values event);
+  void act(const plan::JoinRole& role, causal::Thread thread, Values event);
+  void give(size_t stage, uint16_t stream, const std::optional<causal::Moment>& moment,
+            Values values);
+  void keep(size_t stage, uint16_t stream, const causal::Moment& moment, Values values);
+  bool join(size_t stage, size_t index, Joining& joining);
+  [[nodiscard]] std::vector<Found> found(size_t stream, const causal::Moment& later) const;
+  void drop_forgotten();
+
+  const plan::Joined& joined_;
+  JoinLimits limits_;
+  causal::Graph graph_;
+  std::vector<std::unique_ptr<Stage>> stages_;
+  std::vector<size_t> first_stream_;  // By stage: where its streams are in Request.
+  std::vector<std::pair<size_t, uint16_t>> asker_;  // By stage: whose stream its rows are.
+  size_t streams_ = 0;
+  RowBatch* rows_ = nullptr;  // Of take().
+  std::unordered_map<uint64_t, std::vector<BySegment>> requests_;
+  size_t kept_ = 0;
+  uint64_t order_ = 0;
+  JoinCounts counts_;
+};
+
+}  // namespace clew::answer

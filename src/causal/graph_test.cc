@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "causal/graph.h"
+
+#include <map>
+#include <random>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace clew::causal {
+namespace {
+
+constexpr Thread kFirst{1, 1};
+constexpr Thread kSecond{1, 2};
+constexpr Thread kThird{2, 3};
+constexpr auto kHow = EdgeClass::Explicit;
+
+bool happened_before(const Graph& graph, const Moment& a, const Moment& b) {
+  if (a.request != b.request) return false;
+  for (const Reach& reach : graph.before(b)) {
+    if (reach.segment == a.segment) return a.step <= reach.step;
+  }
+  return false;
+}
+
+TEST(Graph, EventsOfAThreadFollowEachOther) {
+  Graph graph;
+  graph.begin(kFirst, kHow);
+  const Moment a = *graph.event(kFirst);
+  const Moment b = *graph.event(kFirst);
+  EXPECT_TRUE(happened_before(graph, a, b));
+  EXPECT_FALSE(happened_before(graph, b, a));
+  EXPECT_FALSE(happened_before(graph, a, a));
+  EXPECT_EQ(a.number, 1);
+  EXPECT_EQ(b.number, 2);
+}
+
+TEST(Graph, AnEventWithoutARequestIsAnOrphan) {
+  Graph graph;
+  EXPECT_FALSE(graph.event(kFirst));
+  graph.begin(kFirst, kHow);
+  EXPECT_TRUE(graph.event(kFirst));
+  EXPECT_FALSE(graph.event(kSecond));
+  graph.end(kFirst);
+  EXPECT_FALSE(graph.event(kFirst));
+  EXPECT_EQ(graph.counts().orphans, 3);
+}
+
+TEST(Graph, WhatIsTakenIsBehindWhatWasPutAndNotBehindWhatCameLater) {
+  Graph graph;
+  graph.begin(kFirst, kHow);
+  const Moment before = *graph.event(kFirst);
+  graph.put(kFirst, {1, 77});
+  const Moment later = *graph.event(kFirst);
+  graph.take(kSecond, {1, 77}, kHow);
+  const Moment there = *graph.event(kSecond);
+  EXPECT_TRUE(happened_before(graph, before, there));
+  EXPECT_FALSE(happened_before(graph, later, there));
+  EXPECT_FALSE(happened_before(graph, there, later));
+  EXPECT_EQ(there.number, 2);
+}
+
+TEST(Graph, AThreadThatJoinsIsBehindBoth) {
+  Graph graph;
+  graph.begin(kFirst, kHow);
+  graph.put(kFirst, {1, 1});
+  const Moment own = *graph.event(kFirst);
+  graph.take(kSecond, {1, 1}, kHow);
+  const Moment other = *graph.event(kSecond);
+  graph.put(kSecond, {1, 2});
+  graph.join(kFirst, {1, 2}, kHow);
+  const Moment both = *graph.event(kFirst);
+  EXPECT_TRUE(happened_before(graph, own, both));
+  EXPECT_TRUE(happened_before(graph, other, both));
+  EXPECT_EQ(graph.counts().edges[0], 3);
+}
+
+TEST(Graph, WhatNobodyHasPutIsUnknown) {
+  Graph graph;
+  graph.begin(kFirst, kHow);
+  graph.take(kFirst, {1, 5}, kHow);
+  EXPECT_FALSE(graph.event(kFirst));
+  EXPECT_EQ(graph.counts().missing, 1);
+}
+
+// A pool that uses memory again: an object that is put without a request carries none.
+TEST(Graph, APutWithoutARequestForgetsWhatTheKeyHad) {
+  Graph graph;
+  graph.begin(kFirst, kHow);
+  graph.put(kFirst, {1, 5});
+  graph.put(kThird, {1, 5});
+  graph.take(kSecond, {1, 5}, kHow);
+  EXPECT_FALSE(graph.event(kSecond));
+}
+
+TEST(Graph, RequestsAreNotMixed) {
+  Graph graph;
+  graph.begin(kFirst, kHow);
+  graph.put(kFirst, {1, 1});
+  graph.begin(kSecond, kHow);
+  const Moment mine = *graph.event(kSecond);
+  graph.join(kSecond, {1, 1}, kHow);
+  EXPECT_EQ(graph.event(kSecond)->request, mine.request);
+  EXPECT_EQ(graph.counts().mixed, 1);
+}
+
+TEST(Graph, AChildGoesOnWhereItsParentIs) {
+  Graph graph;
+  graph.begin(kFirst, kHow);
+  const Moment before = *graph.event(kFirst);
+  graph.fork(kFirst, kThird, EdgeClass::Sound);
+  EXPECT_TRUE(happened_before(graph, before, *graph.event(kThird)));
+  graph.fork(kSecond, kThird, EdgeClass::Sound);
+  EXPECT_FALSE(graph.event(kThird));
+}
+
+TEST(Graph, TheLeastRecentlyUsedRequestIsForgotten) {
+  Graph graph({.requests = 2});
+  graph.begin(kFirst, kHow);
+  graph.begin(kSecond, kHow);
+  ASSERT_TRUE(graph.event(kFirst));
+  graph.begin(kThird, kHow);
+  EXPECT_EQ(graph.take_forgotten(), std::vector<uint64_t>{2});
+  EXPECT_TRUE(graph.event(kFirst));
+  EXPECT_FALSE(graph.event(kSecond));
+  EXPECT_EQ(graph.counts().forgotten, 1);
+}
+
+TEST(Graph, TheOldestContextIsForgottenWhereThereAreTooMany) {
+  Graph graph({.contexts = 2});
+  graph.begin(kFirst, kHow);
+  for (uint64_t object = 1; object <= 3; ++object)
+    graph.put(kFirst, {1, object});
+  graph.take(kSecond, {1, 1}, kHow);
+  EXPECT_FALSE(graph.event(kSecond));
+  graph.take(kSecond, {1, 3}, kHow);
+  EXPECT_TRUE(graph.event(kSecond));
+  EXPECT_EQ(graph.counts().untaken, 1);
+}
+
+TEST(Graph, ARequestOfTooManySegmentsIsForgotten) {
+  Graph graph({.segments = 3});
+  graph.begin(kFirst, kHow);
+  for (int i = 0; i < 2; ++i)
+    graph.fork(kFirst, kSecond, kHow);
+  EXPECT_TRUE(graph.event(kFirst));
+  graph.fork(kFirst, kSecond, kHow);
+  EXPECT_FALSE(graph.event(kFirst));
+  EXPECT_EQ(graph.counts().forgotten, 1);
+}
+
+// --- against histories that are written out as sets ----------------------------------------------
+
+// All that happened before, by number of the event: the definition itself.
+struct History {
+  uint64_t request = 0;
+  std::set<int> events;
+};
+
+class Model {
+ public:
+  explicit Model(uint64_t seed) : random_(seed) {}
+
+  // Compares what the graph says of each event with its history.
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i)
+      step();
+  }
+  [[nodiscard]] size_t compared() const { return compared_; }
+
+ private:
+  static constexpr int64_t kThreads = 6;
+  static constexpr uint64_t kKeys = 8;
+
+  Thread any_thread() { return {1, 1 + static_cast<int64_t>(random_() % kThreads)}; }
+
+  void step() {
+    const Thread thread = any_thread();
+    const Key key{1, random_() % kKeys};
+    const uint64_t dice = random_() % 100;
+    if (dice < 2) return begin(thread);
+    if (dice < 3) {
+      graph_.end(thread);
+      threads_.erase(thread);
+    } else if (dice < 20) {
+      graph_.put(thread, key);
+      keys_.erase(key);
+      if (threads_.contains(thread)) keys_[key] = threads_[thread];
+    } else if (dice < 28) {
+      graph_.take(thread, key, kHow);
+      move(thread, keys_.contains(key) ? &keys_[key] : nullptr);
+    } else if (dice < 40) {
+      join(thread, key);
+    } else if (dice < 44) {
+      fork(thread, any_thread());
+    } else {
+      event(thread);
+    }
+  }
+
+  void begin(Thread thread) {
+    graph_.begin(thread, kHow);
+    threads_[thread] = {.request = ++requests_, .events = {}};
+  }
+
+  void fork(Thread thread, Thread child) {
+    graph_.fork(thread, child, kHow);
+    if (child != thread) move(child, threads_.contains(thread) ? &threads_[thread] : nullptr);
+  }
+
+  void move(Thread thread, const History* to) {
+    if (to == nullptr) {
+      threads_.erase(thread);
+    } else {
+      threads_[thread] = *to;
+    }
+  }
+
+  void join(Thread thread, Key key) {
+    graph_.join(thread, key, kHow);
+    if (!keys_.contains(key)) return;
+    if (!threads_.contains(thread)) return move(thread, &keys_[key]);
+    if (threads_[thread].request == keys_[key].request)
+      threads_[thread].events.insert(keys_[key].events.begin(), keys_[key].events.end());
+  }
+
+  void event(Thread thread) {
+    const std::optional<Moment> moment = graph_.event(thread);
+    ASSERT_EQ(moment.has_value(), threads_.contains(thread));
+    if (!moment) return;
+    History& history = threads_[thread];
+    std::set<int> said;
+    for (const auto& [number, other] : moments_) {
+      if (!happened_before(graph_, other, *moment)) continue;
+      said.insert(number);
+      ASSERT_LT(other.number, moment->number);
+    }
+    ASSERT_EQ(said, history.events);
+    compared_ += said.size();
+    moments_[++events_] = *moment;
+    history.events.insert(events_);
+  }
+
+  std::mt19937_64 random_;
+  Graph graph_;
+  uint64_t requests_ = 0;
+  int events_ = 0;
+  size_t compared_ = 0;
+  std::map<Thread, History> threads_;
+  std::map<Key, History> keys_;
+  std::map<int, Moment> moments_;
+};
+
+TEST(Graph, SaysOfEachEventWhatHappenedBefore) {
+  size_t compared = 0;
+  for (uint64_t seed = 1; seed <= 50 && !testing::Test::HasFatalFailure(); ++seed) {
+    Model model(seed);
+    model.run(1500);
+    compared += model.compared();
+  }
+  EXPECT_GT(compared, 200'000);
+}
+
+}  // namespace
+}  // namespace clew::causal

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A query with joins by cause, taken apart: what is traced, and what is done with the events.
+//
+// All its streams, and the carriers that say which event caused which, become one query of single
+// events, `events`: its sources are theirs, and a row has what any of them needs. What streams
+// export beside the fields of all events shares columns, so that an event is as wide as its widest
+// stream. Behind the merge, rows go by their source to the stages that join them (answer/joins.h).
+//
+// A condition on one stream stands in front of the merge, in the probe, where the join has all of
+// that stream: the first of what passes is not the same as the first, if that passes (Pivot
+// Tracing, table 3). All else is done on joined rows, which have the columns of all streams side by
+// side.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "causal/graph.h"
+#include "query/diagnostic.h"
+#include "query/query.h"
+
+namespace clew::plan {
+
+// What becomes of the context of the thread that passes a source (causal/graph.h).
+enum class Act : uint8_t { Begin, End, Put, Take, Join };
+
+struct Carrier {
+  query::Source source{};
+  Act act = Act::Begin;
+  causal::EdgeClass how = causal::EdgeClass::Explicit;
+  std::optional<query::Expression> key = std::nullopt;  // Put, Take, Join: over the source's event.
+};
+
+// One query: the whole, or one that another joins.
+struct JoinStage {
+  // What a name of the query stands for: stream 0 is `from`, others are joined.
+  struct Stream {
+    std::vector<size_t> columns;  // Of a row of `events`, or of the subquery; side by side in the
+    size_t begin = 0;             // joined row from here on.
+    std::optional<size_t> subquery = std::nullopt;  // In Joined::stages.
+  };
+  struct Join {
+    bool left = false;
+    query::JoinFilter filter = query::JoinFilter::All;
+    uint32_t count = 1;
+    uint16_t after = 0;
+  };
+  std::vector<Stream> streams;
+  std::vector<Join> joins;  // Of streams 1, 2, …
+  size_t width = 0;         // Of the joined row.
+  // Over joined rows, whose columns are its inputs. It has no sources. That of a subquery has its
+  // columns as values.
+  query::Query rest;
+};
+
+// What the event of a source is to be taken for, in this order.
+struct JoinRole {
+  // An act, with the column of its key, or a stream of a stage.
+  std::optional<Carrier> carrier = std::nullopt;
+  size_t key_column = 0;
+  size_t stage = 0;
+  uint16_t stream = 0;
+};
+
+struct Joined {
+  query::Query events;  // Its first columns are these.
+  static constexpr size_t kSource = 0, kPid = 1, kTid = 2, kOwnColumns = 3;
+  std::vector<std::vector<JoinRole>> roles;  // By source of `events`.
+  std::vector<JoinStage> stages;             // [0] is the query.
+};
+
+// Errors: InvalidQuery with place, for what cannot be computed on either side.
+Expected<Joined> separate(const query::Query& query, const std::vector<Carrier>& carriers,
+                          const query::Reporter& report);
+
+}  // namespace clew::plan
