@@ -72,10 +72,10 @@ auto members_of(T& value) {
     return std::tie(count, oldest_ns);
   } else {
     static_assert(std::is_same_v<Plain, collect::Losses>);
-    auto& [missed, dropped, lost, refused, uprobes, disarmed, left_out, open, left_by_jump, sites,
-           attach_ms, stopped_ms, processes, window_ms] = value;
+    auto& [missed, dropped, lost, refused, uprobes, disarmed, left_out, open, left_by_jump, causal,
+           sites, attach_ms, stopped_ms, processes, window_ms] = value;
     return std::tie(missed, dropped, lost, refused, uprobes, disarmed, left_out, open, left_by_jump,
-                    sites, attach_ms, stopped_ms, processes, window_ms);
+                    causal, sites, attach_ms, stopped_ms, processes, window_ms);
   }
 }
 

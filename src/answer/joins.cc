@@ -151,20 +151,21 @@ void Joins::take_event(Values event) {
 }
 
 void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event) {
-  const plan::Carrier& carrier = *role.carrier;
-  causal::Key key{.pid = thread.pid};
+  const query::Carrier& carrier = *role.carrier;
+  const query::Cause& cause = carrier.cause;
+  causal::Key key{.pid = cause.across ? 0 : thread.pid};
   if (carrier.key) key.object = plan::bits_of(event[role.key_column]);
-  switch (carrier.act) {
-    case plan::Act::Begin:
-      return graph_.begin(thread, carrier.how);
-    case plan::Act::End:
+  switch (cause.act) {
+    case query::Act::Begin:
+      return graph_.begin(thread);
+    case query::Act::End:
       return graph_.end(thread);
-    case plan::Act::Put:
+    case query::Act::Put:
       return graph_.put(thread, key);
-    case plan::Act::Take:
-      return graph_.take(thread, key, carrier.how);
-    case plan::Act::Join:
-      return graph_.join(thread, key, carrier.how);
+    case query::Act::Take:
+      return graph_.take(thread, key, cause.how);
+    case query::Act::Join:
+      return graph_.join(thread, key, cause.how);
   }
 }
 

@@ -30,14 +30,14 @@ namespace {
 
 namespace fs = std::filesystem;
 using aggregate::Value;
-using causal::EdgeClass;
-using plan::Act;
+using query::Act;
 
 const fs::path kGoldens = fs::path(CLEW_SOURCE_DIR) / "tests/golden/query";
 
 // Functions of every process that hand requests on.
-plan::Carrier carrier(const std::string& function, Act act) {
-  plan::Carrier made{.act = act};
+query::Carrier carrier(const std::string& function, Act act) {
+  query::Carrier made;
+  made.cause.act = act;
   made.source.module = "app";
   made.source.function = function;
   if (act == Act::Begin || act == Act::End) return made;

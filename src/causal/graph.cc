@@ -68,7 +68,7 @@ void Graph::set_place(Thread thread, Place place) {
   threads_[thread] = place;
 }
 
-void Graph::begin(Thread thread, EdgeClass how) {
+void Graph::begin(Thread thread) {
   if (requests_.size() >= limits_.requests) forget(ages_.front());
   const uint64_t request = ++last_request_;
   ages_.push_back(request);
@@ -77,7 +77,6 @@ void Graph::begin(Thread thread, EdgeClass how) {
   made.segments.emplace_back();
   set_place(thread, {.request = request});
   ++counts_.requests;
-  ++counts_.edges[static_cast<size_t>(how)];
 }
 
 void Graph::end(Thread thread) {

@@ -82,7 +82,7 @@ class Graph {
 
   // --- edges. All are of the thread's context: the place in a request where it is.
   // A new request begins.
-  void begin(Thread thread, EdgeClass how);
+  void begin(Thread thread);
   // What the thread does next belongs to none.
   void end(Thread thread);
   // Whoever takes `key` goes on behind this. The last one to put a key is the one that counts.

@@ -26,7 +26,7 @@ bool happened_before(const Graph& graph, const Moment& a, const Moment& b) {
 
 TEST(Graph, EventsOfAThreadFollowEachOther) {
   Graph graph;
-  graph.begin(kFirst, kHow);
+  graph.begin(kFirst);
   const Moment a = *graph.event(kFirst);
   const Moment b = *graph.event(kFirst);
   EXPECT_TRUE(happened_before(graph, a, b));
@@ -39,7 +39,7 @@ TEST(Graph, EventsOfAThreadFollowEachOther) {
 TEST(Graph, AnEventWithoutARequestIsAnOrphan) {
   Graph graph;
   EXPECT_FALSE(graph.event(kFirst));
-  graph.begin(kFirst, kHow);
+  graph.begin(kFirst);
   EXPECT_TRUE(graph.event(kFirst));
   EXPECT_FALSE(graph.event(kSecond));
   graph.end(kFirst);
@@ -49,7 +49,7 @@ TEST(Graph, AnEventWithoutARequestIsAnOrphan) {
 
 TEST(Graph, WhatIsTakenIsBehindWhatWasPutAndNotBehindWhatCameLater) {
   Graph graph;
-  graph.begin(kFirst, kHow);
+  graph.begin(kFirst);
   const Moment before = *graph.event(kFirst);
   graph.put(kFirst, {1, 77});
   const Moment later = *graph.event(kFirst);
@@ -63,7 +63,7 @@ TEST(Graph, WhatIsTakenIsBehindWhatWasPutAndNotBehindWhatCameLater) {
 
 TEST(Graph, AThreadThatJoinsIsBehindBoth) {
   Graph graph;
-  graph.begin(kFirst, kHow);
+  graph.begin(kFirst);
   graph.put(kFirst, {1, 1});
   const Moment own = *graph.event(kFirst);
   graph.take(kSecond, {1, 1}, kHow);
@@ -73,12 +73,12 @@ TEST(Graph, AThreadThatJoinsIsBehindBoth) {
   const Moment both = *graph.event(kFirst);
   EXPECT_TRUE(happened_before(graph, own, both));
   EXPECT_TRUE(happened_before(graph, other, both));
-  EXPECT_EQ(graph.counts().edges[0], 3);
+  EXPECT_EQ(graph.counts().edges[0], 2);
 }
 
 TEST(Graph, WhatNobodyHasPutIsUnknown) {
   Graph graph;
-  graph.begin(kFirst, kHow);
+  graph.begin(kFirst);
   graph.take(kFirst, {1, 5}, kHow);
   EXPECT_FALSE(graph.event(kFirst));
   EXPECT_EQ(graph.counts().missing, 1);
@@ -87,7 +87,7 @@ TEST(Graph, WhatNobodyHasPutIsUnknown) {
 // A pool that uses memory again: an object that is put without a request carries none.
 TEST(Graph, APutWithoutARequestForgetsWhatTheKeyHad) {
   Graph graph;
-  graph.begin(kFirst, kHow);
+  graph.begin(kFirst);
   graph.put(kFirst, {1, 5});
   graph.put(kThird, {1, 5});
   graph.take(kSecond, {1, 5}, kHow);
@@ -96,9 +96,9 @@ TEST(Graph, APutWithoutARequestForgetsWhatTheKeyHad) {
 
 TEST(Graph, RequestsAreNotMixed) {
   Graph graph;
-  graph.begin(kFirst, kHow);
+  graph.begin(kFirst);
   graph.put(kFirst, {1, 1});
-  graph.begin(kSecond, kHow);
+  graph.begin(kSecond);
   const Moment mine = *graph.event(kSecond);
   graph.join(kSecond, {1, 1}, kHow);
   EXPECT_EQ(graph.event(kSecond)->request, mine.request);
@@ -107,7 +107,7 @@ TEST(Graph, RequestsAreNotMixed) {
 
 TEST(Graph, AChildGoesOnWhereItsParentIs) {
   Graph graph;
-  graph.begin(kFirst, kHow);
+  graph.begin(kFirst);
   const Moment before = *graph.event(kFirst);
   graph.fork(kFirst, kThird, EdgeClass::Sound);
   EXPECT_TRUE(happened_before(graph, before, *graph.event(kThird)));
@@ -117,10 +117,10 @@ TEST(Graph, AChildGoesOnWhereItsParentIs) {
 
 TEST(Graph, TheLeastRecentlyUsedRequestIsForgotten) {
   Graph graph({.requests = 2});
-  graph.begin(kFirst, kHow);
-  graph.begin(kSecond, kHow);
+  graph.begin(kFirst);
+  graph.begin(kSecond);
   ASSERT_TRUE(graph.event(kFirst));
-  graph.begin(kThird, kHow);
+  graph.begin(kThird);
   EXPECT_EQ(graph.take_forgotten(), std::vector<uint64_t>{2});
   EXPECT_TRUE(graph.event(kFirst));
   EXPECT_FALSE(graph.event(kSecond));
@@ -129,7 +129,7 @@ TEST(Graph, TheLeastRecentlyUsedRequestIsForgotten) {
 
 TEST(Graph, TheOldestContextIsForgottenWhereThereAreTooMany) {
   Graph graph({.contexts = 2});
-  graph.begin(kFirst, kHow);
+  graph.begin(kFirst);
   for (uint64_t object = 1; object <= 3; ++object)
     graph.put(kFirst, {1, object});
   graph.take(kSecond, {1, 1}, kHow);
@@ -141,7 +141,7 @@ TEST(Graph, TheOldestContextIsForgottenWhereThereAreTooMany) {
 
 TEST(Graph, ARequestOfTooManySegmentsIsForgotten) {
   Graph graph({.segments = 3});
-  graph.begin(kFirst, kHow);
+  graph.begin(kFirst);
   for (int i = 0; i < 2; ++i)
     graph.fork(kFirst, kSecond, kHow);
   EXPECT_TRUE(graph.event(kFirst));
@@ -200,7 +200,7 @@ class Model {
   }
 
   void begin(Thread thread) {
-    graph_.begin(thread, kHow);
+    graph_.begin(thread);
     threads_[thread] = {.request = ++requests_, .events = {}};
   }
 

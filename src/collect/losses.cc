@@ -14,6 +14,8 @@ void Losses::merge(const Losses& other) {
     count_cause(missed, cause, count);
   for (const auto& [cause, count] : other.dropped)
     count_cause(dropped, cause, count);
+  for (const auto& [cause, count] : other.causal)
+    count_cause(causal, cause, count);
   lost.insert(lost.end(), other.lost.begin(), other.lost.end());
   refused.insert(refused.end(), other.refused.begin(), other.refused.end());
   uprobes.insert(uprobes.end(), other.uprobes.begin(), other.uprobes.end());
@@ -86,7 +88,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 16> kDescriptions = {{
+constexpr std::array<Description, 21> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -113,6 +115,16 @@ constexpr std::array<Description, 16> kDescriptions = {{
      "forked child processes not followed: there were too many, or they filter their system calls"},
     {kMissedUprobes, "forked child process not followed by uprobes: only its jumps count, if any",
      "forked child processes not followed by uprobes: only their jumps count, if any"},
+    {kMissedNoRequest, "hit in a thread that worked for no request that is known",
+     "hits in threads that worked for no request that is known"},
+    {kMissedNoContext, "context taken that nobody had handed over",
+     "contexts taken that nobody had handed over"},
+    {kMissedOtherRequest, "join of two requests, which stay two",
+     "joins of two requests, which stay two"},
+    {kDroppedJoins, "event not kept for joins: too many were",
+     "events not kept for joins: too many were"},
+    {kDroppedJoinRows, "event joined with a part of what happened before: there was too much",
+     "events joined with a part of what happened before: there was too much"},
     {kDroppedRing, "event not stored: a ring was full", "events not stored: a ring was full"},
     {kDroppedTable, "update not stored: a table was full", "updates not stored: a table was full"},
     {kDroppedDamaged, "byte of events not readable: the traced program wrote over it",

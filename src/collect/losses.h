@@ -33,6 +33,16 @@ inline constexpr std::string_view kDroppedRing = "ring_full";
 inline constexpr std::string_view kDroppedTable = "table_full";
 // Bytes of a ring that did not parse: the traced program wrote over it.
 inline constexpr std::string_view kDroppedDamaged = "damaged_bytes";
+// Of queries with joins by cause: hits of their sources in threads that work for no request.
+inline constexpr std::string_view kMissedNoRequest = "no_request";
+// A thread took over something that nobody had handed over: it works for no request from then on.
+inline constexpr std::string_view kMissedNoContext = "no_context";
+// Two requests that a thread was to join; it stays in its own.
+inline constexpr std::string_view kMissedOtherRequest = "other_request";
+// In Losses::causal.
+inline constexpr std::string_view kCausalRequests = "requests";
+inline constexpr std::string_view kDroppedJoins = "joins_full";
+inline constexpr std::string_view kDroppedJoinRows = "join_rows";
 // Frames of a file of events that did not have their checksum.
 inline constexpr std::string_view kDroppedFrames = "damaged_frames";
 
@@ -86,6 +96,8 @@ struct Losses {
   // Nor is this: functions of which a call may leave by a jump to another function, where a query
   // about `elapsed` takes it for over.
   std::vector<std::string> left_by_jump{};
+  // Nor this: requests, and what joined them, by how it is known ("explicit", "recipe", …).
+  Causes causal{};
   uint64_t sites = 0;      // Armed.
   double attach_ms = 0;    // From command to armed.
   double stopped_ms = 0;   // The longest time a process stood still.

@@ -11,6 +11,7 @@
 
 #include "abi/region.h"
 #include "base/log.h"
+#include "engine/causes.h"
 #include "engine/chosen.h"
 #include "engine/clock.h"
 #include "engine/extensions.h"
@@ -75,7 +76,9 @@ class Compiler {
   Expected<void> compile_uprobes(const query::Query& query);
   [[nodiscard]] Expected<void> check_uprobes() const;
   Expected<void> compile_as_uprobes(const query::Query& query);
+  Expected<query::Query> separate(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
+  Expected<void> check_each_somewhere(const query::Query& query);
   [[nodiscard]] std::string way_to_wait(Tracee& tracee, const query::Source& source,
                                         const Error& error) const;
   template <typename Sites>
@@ -195,12 +198,21 @@ Expected<query::Query> Compiler::parse() {
   return query;
 }
 
+// What is traced. Each of its sources is in some of the processes, and need not be in all.
+Expected<query::Query> Compiler::separate(const query::Query& query) {
+  const query::Reporter report(request_.text);
+  result_.joined = CLEW_TRY(separate_causes(
+      query, {.vocabulary = vocabulary_, .types = nullptr, .report = report}, result_.tracees));
+  return result_.joined->events;
+}
+
 Expected<void> Compiler::find_sites(const query::Query& query) {
   size_t count = 0;
   std::vector<std::unique_ptr<Tracee>> found;
   tl::unexpected<Error> first{Error{}};
   for (auto& tracee : result_.tracees) {
-    const Expected<void> sites = tracee->find_sites(query, request_.allow_missing);
+    const bool may_miss = request_.allow_missing || result_.joined.has_value();
+    const Expected<void> sites = tracee->find_sites(query, may_miss);
     if (sites) {
       count += tracee->sites().sites.size();
       found.push_back(std::move(tracee));
@@ -215,8 +227,29 @@ Expected<void> Compiler::find_sites(const query::Query& query) {
   }
   result_.tracees = std::move(found);
   if (result_.tracees.empty()) return first;
+  if (result_.joined && !request_.allow_missing) CLEW_TRY(check_each_somewhere(query));
   if (count > kSitesMax && !request_.is_sure) {
     return at_source(query, largest_source(), too_many(count));
+  }
+  return {};
+}
+
+// The nearest name is that of the first process.
+Expected<void> Compiler::check_each_somewhere(const query::Query& query) {
+  std::set<uint16_t> matched;
+  for (const auto& tracee : result_.tracees) {
+    for (const Site& site : tracee->sites().sites)
+      matched.insert(site.source);
+  }
+  for (uint16_t source = 0; source < query.sources.size(); ++source) {
+    const bool is_in_process = !query::is_kernel_source(query.sources[source].kind);
+    if (!is_in_process || matched.contains(source)) continue;
+    query::Query alone;
+    alone.sources.push_back(query.sources[source]);
+    SiteSet sites;
+    const auto found =
+        engine::find_sites(alone, result_.tracees[0]->catalog(), false, {}, sites);
+    if (!found) return at_source(query, source, found.error().message);
   }
   return {};
 }
@@ -281,6 +314,7 @@ Expected<void> Compiler::compile() {
   query::Query query = CLEW_TRY(parse());
   notices_.progress("finding sites");
   result_.query = query;
+  if (!query.joins.empty()) query = CLEW_TRY(separate(query));
   if (plan::reads_stack(query) && !plan::can_walk_in_processes(query)) {
     kernels_reason_ = query.including_open
                           ? "stacks of a query with 'including open' are walked by the kernel"

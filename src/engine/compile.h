@@ -15,6 +15,7 @@
 #include "engine/run.h"
 #include "engine/tracee.h"
 #include "inline/attachment.h"
+#include "plan/joined.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
 #include "plan/sites.h"
@@ -34,6 +35,8 @@ struct Compiled {
   std::unique_ptr<KernelTracee> uprobes;
   std::string_view all_uprobes;  // Why all that is in processes is; empty: it is not.
   query::Query query;
+  // Of a query with joins: `plan` is that of its events.
+  std::optional<plan::Joined> joined;
   plan::Plan plan;  // Without tracees this and what follows is the kernel's.
   plan::Grouping grouping;
   plan::Lowered lowered;

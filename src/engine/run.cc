@@ -157,6 +157,7 @@ void Run::make_session() {
       .flow = flow_,
       .epoch_ns = compiled_.lowered.clock.epoch_ns,
       .beside = {.refused = refused_, .left_out = compiled_.left_out, .attach_ms = attach_ms_},
+      .joined = compiled_.joined ? &*compiled_.joined : nullptr,
       .warn = [this](std::string_view text) { notices_.warning(text); }};
   input.beside.lost = compiled_.lost;
   if (!processes_ && compiled_.uprobes)
@@ -257,7 +258,9 @@ Outcome Run::end_of_command(int stop_descriptor) {
 Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSink& sink,
                       Notices& notices) {
   Compiled compiled = CLEW_TRY(compile(request, notices));
-  if (request.accept) CLEW_TRY(request.accept(answer::columns_of(compiled.plan.query)));
+  if (request.accept) CLEW_TRY(request.accept(answer::columns_of(
+                          compiled.joined ? compiled.joined->stages[0].rest
+                                          : compiled.plan.query)));
   Run run(request, std::move(compiled), sink, notices);
   CLEW_TRY(run.arm(stop_descriptor));
   run.answer(stop_descriptor);

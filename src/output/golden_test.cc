@@ -139,6 +139,7 @@ collect::Losses losses_of(const ParsedJson& json) {
   losses.open.oldest_ns = json.value("oldest_ns", uint64_t{0});
   for (const ParsedJson& function : json.value("left_by_jump", ParsedJson::array()))
     losses.left_by_jump.push_back(function);
+  losses.causal = causes_of(json.value("by_cause", ParsedJson::object()));
   losses.processes = json.value("processes", uint64_t{0});
   losses.window_ms = json.value("window_ms", 0.0);
   losses.sites = json.value("sites", uint64_t{0});

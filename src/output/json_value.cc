@@ -126,6 +126,7 @@ Json losses_json(const collect::Losses& losses) {
     if (losses.open.oldest_ns != 0) summary["open_calls"]["oldest_ns"] = losses.open.oldest_ns;
   }
   if (!losses.left_by_jump.empty()) summary["left_by_jump"] = losses.left_by_jump;
+  if (!losses.causal.empty()) summary["by_cause"] = causes_json(losses.causal);
   summary["sites"] = losses.sites;
   summary["attach_ms"] = losses.attach_ms;
   summary["stopped_ms"] = losses.stopped_ms;

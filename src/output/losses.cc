@@ -88,6 +88,21 @@ void append_jumps(std::string& text, const std::vector<std::string>& functions) 
                       names_of(functions));
 }
 
+// "by cause: 12 requests; known by recipe 24"
+void append_causal(std::string& text, const collect::Causes& causal) {
+  if (causal.empty()) return;
+  const auto requests = causal.find(collect::kCausalRequests);
+  const uint64_t count = requests == causal.end() ? 0 : requests->second;
+  text += fmt::format("by cause: {} {}", count, count == 1 ? "request" : "requests");
+  std::string_view between = "; edges: ";
+  for (const auto& [how, edges] : causal) {
+    if (how == collect::kCausalRequests) continue;
+    text += fmt::format("{}{} {}", between, edges, how);
+    between = ", ";
+  }
+  text += "\n";
+}
+
 }  // namespace
 
 std::string format_losses(const collect::Losses& losses) {
@@ -103,6 +118,7 @@ std::string format_losses(const collect::Losses& losses) {
   append_left_out(text, losses);
   append_open(text, losses.open);
   append_jumps(text, losses.left_by_jump);
+  append_causal(text, losses.causal);
   if (losses.window_ms != 0) {
     const std::string all = losses.processes < 2
                                 ? ""

@@ -2,6 +2,8 @@
 #include "plan/joined.h"
 
 #include <algorithm>
+#include <functional>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -134,11 +136,11 @@ class Separator {
  public:
   explicit Separator(const query::Reporter& report) : report_(report) {}
 
-  Expected<Joined> run(const Query& query, const std::vector<Carrier>& carriers);
+  Expected<Joined> run(const Query& query, const std::vector<query::Carrier>& carriers);
 
  private:
   Expected<size_t> add_stage(const Query& query);
-  void add_carrier(const Carrier& carrier);
+  void add_carrier(const query::Carrier& carrier);
   size_t add_emitter(std::vector<Source> sources, JoinRole role);
   void find_shared();
   Expected<void> rewrite_stage(size_t stage, const Query& query);
@@ -149,6 +151,7 @@ class Separator {
   void make_own_columns();
   void place_columns();
   Expected<void> add_filters();
+  void name_inputs();
   Expected<void> make_events();
   std::vector<Source>::iterator find_source(const Source& source);
   size_t common_column(const Expression& field);
@@ -172,7 +175,7 @@ size_t Separator::add_emitter(std::vector<Source> sources, JoinRole role) {
   return emitters_.size() - 1;
 }
 
-void Separator::add_carrier(const Carrier& carrier) {
+void Separator::add_carrier(const query::Carrier& carrier) {
   const size_t at = add_emitter({carrier.source}, {.carrier = carrier});
   if (carrier.key) emitters_[at].leaf(*carrier.key);
 }
@@ -514,6 +517,19 @@ std::vector<Source>::iterator Separator::find_source(const Source& source) {
                       [&source](const Source& each) { return is_same_place(each, source); });
 }
 
+// By what they are at each source: in a file of events, what has the same name is the same.
+void Separator::name_inputs() {
+  Query& events = result_.events;
+  for (size_t i = 0; i < events.inputs.size(); ++i) {
+    std::string meaning;
+    for (const Source& source : events.sources) {
+      meaning += fmt::format("{}: {}\n", query::print(source),
+                             query::print(source.inputs[i], events));
+    }
+    events.inputs[i].name += fmt::format("_{:016x}", std::hash<std::string>()(meaning));
+  }
+}
+
 Expected<void> Separator::make_events() {
   make_own_columns();
   place_columns();
@@ -528,6 +544,7 @@ Expected<void> Separator::make_events() {
                                               events.sources.size(), query::kSourcesMax));
   }
   CLEW_TRY(add_filters());
+  name_inputs();
   for (size_t i = 0; i < events.values.size(); ++i) {
     Expression value;
     value.kind = ExpressionKind::Value;
@@ -539,17 +556,18 @@ Expected<void> Separator::make_events() {
 }
 
 // A thread that begins, or goes on, does so before the event, and hands over behind it.
-bool is_before_event(Act act) {
+bool is_before_event(query::Act act) {
+  using query::Act;
   return act == Act::Begin || act == Act::Take || act == Act::Join;
 }
 
-Expected<Joined> Separator::run(const Query& query, const std::vector<Carrier>& carriers) {
-  for (const Carrier& carrier : carriers) {
-    if (is_before_event(carrier.act)) add_carrier(carrier);
+Expected<Joined> Separator::run(const Query& query, const std::vector<query::Carrier>& carriers) {
+  for (const query::Carrier& carrier : carriers) {
+    if (is_before_event(carrier.cause.act)) add_carrier(carrier);
   }
   CLEW_TRY(add_stage(query));
-  for (const Carrier& carrier : carriers) {
-    if (!is_before_event(carrier.act)) add_carrier(carrier);
+  for (const query::Carrier& carrier : carriers) {
+    if (!is_before_event(carrier.cause.act)) add_carrier(carrier);
   }
   find_shared();
   for (size_t stage = 0; stage < queries_.size(); ++stage)
@@ -562,7 +580,7 @@ Expected<Joined> Separator::run(const Query& query, const std::vector<Carrier>& 
 
 }  // namespace
 
-Expected<Joined> separate(const query::Query& query, const std::vector<Carrier>& carriers,
+Expected<Joined> separate(const query::Query& query, const std::vector<query::Carrier>& carriers,
                           const query::Reporter& report) {
   return Separator(report).run(query, carriers);
 }

@@ -18,21 +18,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "causal/graph.h"
+#include "query/cause.h"
 #include "query/diagnostic.h"
 #include "query/query.h"
 
 namespace clew::plan {
-
-// What becomes of the context of the thread that passes a source (causal/graph.h).
-enum class Act : uint8_t { Begin, End, Put, Take, Join };
-
-struct Carrier {
-  query::Source source{};
-  Act act = Act::Begin;
-  causal::EdgeClass how = causal::EdgeClass::Explicit;
-  std::optional<query::Expression> key = std::nullopt;  // Put, Take, Join: over the source's event.
-};
 
 // One query: the whole, or one that another joins.
 struct JoinStage {
@@ -59,7 +49,7 @@ struct JoinStage {
 // What the event of a source is to be taken for, in this order.
 struct JoinRole {
   // An act, with the column of its key, or a stream of a stage.
-  std::optional<Carrier> carrier = std::nullopt;
+  std::optional<query::Carrier> carrier = std::nullopt;
   size_t key_column = 0;
   size_t stage = 0;
   uint16_t stream = 0;
@@ -73,7 +63,7 @@ struct Joined {
 };
 
 // Errors: InvalidQuery with place, for what cannot be computed on either side.
-Expected<Joined> separate(const query::Query& query, const std::vector<Carrier>& carriers,
+Expected<Joined> separate(const query::Query& query, const std::vector<query::Carrier>& carriers,
                           const query::Reporter& report);
 
 }  // namespace clew::plan

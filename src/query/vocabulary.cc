@@ -95,12 +95,13 @@ class Reader {
     for (Source& source : CLEW_TRY(sources_of(*table, kind))) {
       definition.places.push_back({.source = std::move(source), .exports = exports});
     }
+    definition.cause = CLEW_TRY(cause_of(*table, exports));
     return merge(*table, std::move(definition), result);
   }
 
   [[nodiscard]] Expected<void> check_keys(const toml::table& table) const {
-    constexpr std::array<std::string_view, 6> kKeys = {"name", "doc", "function",
-                                                       "line", "at",  "exports"};
+    constexpr std::array<std::string_view, 8> kKeys = {"name", "doc",     "function", "line",
+                                                       "at",   "exports", "cause",    "how"};
     for (const auto& [key, node] : table) {
       if (std::find(kKeys.begin(), kKeys.end(), key.str()) != kKeys.end()) continue;
       return fail_at(node,
@@ -216,6 +217,28 @@ class Reader {
     return result;
   }
 
+  [[nodiscard]] Expected<std::optional<Cause>> cause_of(
+      const toml::table& table, const std::vector<TracepointExport>& exports) const {
+    if (!table.contains("cause")) {
+      if (table.contains("how")) return fail_at(*table.get("how"), "'how' belongs to a 'cause'");
+      return std::nullopt;
+    }
+    const std::string text = CLEW_TRY(text_of(table, "cause"));
+    const std::string how = table.contains("how") ? CLEW_TRY(text_of(table, "how")) : "recipe";
+    Expected<Cause> cause = parse_cause(text, how);
+    if (!cause) return fail_at(*table.get("cause"), cause.error().message);
+    const bool is_known =
+        cause->key.empty() ||
+        std::any_of(exports.begin(), exports.end(),
+                    [&](const TracepointExport& each) { return each.name == cause->key; });
+    if (is_known) return std::move(*cause);
+    std::vector<std::string_view> names;
+    for (const TracepointExport& each : exports)
+      names.push_back(each.name);
+    return fail_at(*table.get("cause"), fmt::format("no export '{}'{}", cause->key,
+                                                    did_you_mean(cause->key, names)));
+  }
+
   // Parsed where it stands in the file, so that an error has its place there. A string with escapes
   // does not stand there as it is; then the place is that of the string.
   Expected<SyntaxExpression> expression_of(const toml::node& node, const std::string& value) const {
@@ -246,6 +269,10 @@ class Reader {
       if (!agrees) {
         return fail_at(
             table, fmt::format("all places of '{}' must export the same names", definition.name));
+      }
+      if (other.cause != definition.cause) {
+        return fail_at(table, fmt::format("all places of '{}' must have the same cause",
+                                          definition.name));
       }
       for (TracepointPlace& place : definition.places) {
         if (other.places.size() == kPlacesMax) {
@@ -291,7 +318,7 @@ bool same_definition(const TracepointDefinition& a, const TracepointDefinition& 
     return x.source == y.source && std::equal(x.exports.begin(), x.exports.end(), y.exports.begin(),
                                               y.exports.end(), same_export);
   };
-  return a.name == b.name &&
+  return a.name == b.name && a.cause == b.cause &&
          std::equal(a.places.begin(), a.places.end(), b.places.begin(), b.places.end(), same_place);
 }
 

@@ -7,17 +7,20 @@
 //     function = "libc.so.6!malloc"         # or a list; with at = "line": file:line
 //     at = "entry"                          # entry (default), return, exception, line
 //     exports = { size = "arg0" }           # names, and expressions over the event's fields
+//     cause = "begin"                       # what it says of requests: query/cause.h
 //
 // A Vocabulary is read once and may then be used from any thread.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "query/cause.h"
 #include "query/query.h"
 #include "query/syntax.h"
 
@@ -42,6 +45,7 @@ struct TracepointDefinition {
   std::string doc;
   std::string file;                     // That defined it first, for messages and lists.
   std::vector<TracepointPlace> places;  // A union; all export the same names.
+  std::optional<Cause> cause;           // What it says of requests.
 };
 
 class Vocabulary {

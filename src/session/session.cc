@@ -2,6 +2,7 @@
 #include "session/session.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -35,7 +36,7 @@ Session::Session(Input input)
       answer_(plan_, input_.epoch_ns, to_sink_),
       rows_(input_.plan.query.values.size()),
       joined_rows_(query_.values.size()),
-      open_rows_(query_.values.size()) {
+      open_rows_(input_.plan.query.values.size()) {
   if (input_.joined != nullptr) joins_.emplace(*input_.joined);
 }
 
@@ -311,6 +312,25 @@ void Session::note(Expected<void> done) {
   if (!fault_) fault_ = std::move(done).error();
 }
 
+namespace {
+
+void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
+  constexpr std::array<std::string_view, causal::kEdgeClasses> kClasses = {"explicit", "sound",
+                                                                           "recipe", "heuristic"};
+  using collect::count_cause;
+  const causal::GraphCounts& graph = counts.graph;
+  count_cause(losses.missed, collect::kMissedNoRequest, graph.orphans);
+  count_cause(losses.missed, collect::kMissedNoContext, graph.missing);
+  count_cause(losses.missed, collect::kMissedOtherRequest, graph.mixed);
+  count_cause(losses.dropped, collect::kDroppedJoins, counts.kept_out);
+  count_cause(losses.dropped, collect::kDroppedJoinRows, counts.cut);
+  losses.causal[std::string(collect::kCausalRequests)] = graph.requests;
+  for (size_t i = 0; i < kClasses.size(); ++i)
+    count_cause(losses.causal, kClasses[i], graph.edges[i]);
+}
+
+}  // namespace
+
 collect::Losses Session::losses() {
   collect::Losses all;
   for (Source* each : input_.sources) {
@@ -325,6 +345,7 @@ collect::Losses Session::losses() {
     all.merge(some);
   }
   all.merge(input_.beside);
+  if (joins_) add_joins(joins_->counts(), all);
   all.window_ms = std::max(all.window_ms, window_ms_);
   return all;
 }

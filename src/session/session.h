@@ -54,6 +54,8 @@ struct Input {
 class Session {
  public:
   explicit Session(Input input);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   // All sources count from now on.
   Expected<void> begin();

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "query/cause.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "query/diagnostic.h"
+#include "query/parse.h"
+#include "query/vocabulary.h"
+
+namespace clew::query {
+namespace {
+
+using causal::EdgeClass;
+
+struct ActName {
+  std::string_view name;
+  Act act;
+  bool has_key;
+  bool across;
+};
+constexpr std::array<ActName, 7> kActs = {{{"begin", Act::Begin, false, false},
+                                           {"end", Act::End, false, false},
+                                           {"put", Act::Put, true, false},
+                                           {"take", Act::Take, true, false},
+                                           {"join", Act::Join, true, false},
+                                           {"send", Act::Put, true, true},
+                                           {"receive", Act::Take, true, true}}};
+
+struct ClassName {
+  std::string_view name;
+  EdgeClass how;
+};
+// What is sound needs no vocabulary.
+constexpr std::array<ClassName, 3> kClasses = {{{"explicit", EdgeClass::Explicit},
+                                                {"recipe", EdgeClass::Recipe},
+                                                {"heuristic", EdgeClass::Heuristic}}};
+
+template <typename Names>
+std::string nearest(std::string_view name, const Names& all) {
+  std::vector<std::string_view> names;
+  for (const auto& each : all)
+    names.push_back(each.name);
+  return did_you_mean(name, names);
+}
+
+template <typename Names>
+const typename Names::value_type* find(const Names& all, std::string_view name) {
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Expected<Cause> parse_cause(std::string_view cause, std::string_view how) {
+  const size_t space = cause.find(' ');
+  const std::string_view verb = cause.substr(0, space);
+  const std::string_view key =
+      space == std::string_view::npos ? std::string_view{} : cause.substr(space + 1);
+  const ActName* const act = find(kActs, verb);
+  if (act == nullptr) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("'cause' is begin or end, or put, take, join, send or receive with an "
+                            "export, not '{}'{}",
+                            verb, nearest(verb, kActs)));
+  }
+  if (act->has_key == key.empty()) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("'{}' {}", verb,
+                            act->has_key ? "needs the name of an export behind it"
+                                         : "has nothing behind it"));
+  }
+  const ClassName* const known = find(kClasses, how);
+  if (known == nullptr) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("'how' is explicit, recipe or heuristic, not '{}'{}", how,
+                            nearest(how, kClasses)));
+  }
+  return Cause{
+      .act = act->act, .across = act->across, .key = std::string(key), .how = known->how};
+}
+
+// The tracepoint goes through the language, so that its exports mean what they mean in queries.
+Expected<std::vector<Carrier>> carriers_of(const Vocabulary& vocabulary, TypeSource* types) {
+  std::vector<Carrier> all;
+  for (const TracepointDefinition& tracepoint : vocabulary.tracepoints()) {
+    if (!tracepoint.cause) continue;
+    const std::string& key = tracepoint.cause->key;
+    const Text text{.name = fmt::format("cause of {}", tracepoint.name),
+                    .text = fmt::format("from e in {} select e.{} as key", tracepoint.name,
+                                        key.empty() ? "pid" : key)};
+    const Query query = CLEW_TRY(parse(text, {.vocabulary = &vocabulary, .types = types}));
+    const Expression& value = query.values[0].expression;
+    if (value.type.kind != TypeKind::Integer) {
+      return fail(ErrorCode::InvalidQuery, fmt::format("{}: '{}' of '{}' is no number, so it tells "
+                                                       "no object from others",
+                                                       tracepoint.file, key, tracepoint.name));
+    }
+    for (const Source& source : query.sources) {
+      Carrier carrier{.source = source, .cause = *tracepoint.cause};
+      if (!key.empty()) carrier.key = bind(value, source);
+      carrier.source.inputs.clear();
+      all.push_back(std::move(carrier));
+    }
+  }
+  return all;
+}
+
+}  // namespace clew::query

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tracepoints of a vocabulary say of requests: where a thread begins one, and where it hands
+// its context over or takes another's. Joins by cause need it (causal/graph.h).
+//
+//     [[tracepoint]]
+//     name = "pool.submit"
+//     function = "app!submit"
+//     exports = { job = "arg1" }
+//     cause = "put job"       # begin, end; put, take, join, send and receive with an export
+//     how = "recipe"          # explicit, recipe (default) or heuristic
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "causal/graph.h"
+#include "query/query.h"
+
+namespace clew::query {
+
+class TypeSource;
+class Vocabulary;
+
+// What becomes of the context of the thread that passes.
+enum class Act : uint8_t { Begin, End, Put, Take, Join };
+
+struct Cause {
+  Act act = Act::Begin;
+  bool across = false;  // send, receive: the key is the same in all processes.
+  std::string key;      // Of an export; empty for begin and end.
+  causal::EdgeClass how = causal::EdgeClass::Recipe;
+  bool operator==(const Cause&) const = default;
+};
+
+// Of the two values in a vocabulary. An error is a sentence without a place.
+Expected<Cause> parse_cause(std::string_view cause, std::string_view how);
+
+// One place of such a tracepoint.
+struct Carrier {
+  Source source{};  // Without inputs.
+  Cause cause{};
+  std::optional<Expression> key = std::nullopt;  // Over the source's event.
+};
+
+// Of all the vocabulary. Types may be null. Errors: InvalidQuery, of a key that is no number.
+Expected<std::vector<Carrier>> carriers_of(const Vocabulary& vocabulary, TypeSource* types);
+
+}  // namespace clew::query

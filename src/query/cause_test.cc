@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "query/cause.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "query/print.h"
+#include "query/vocabulary.h"
+
+namespace clew::query {
+namespace {
+
+using causal::EdgeClass;
+
+Expected<std::vector<Carrier>> read(const std::string& text) {
+  Vocabulary vocabulary;
+  CLEW_TRY(vocabulary.load_text("v.toml", text));
+  return carriers_of(vocabulary, nullptr);
+}
+
+std::string error_of_cause(const std::string& lines) {
+  const auto read_back = read("[[tracepoint]]\nname = \"p\"\nfunction = \"app!f\"\n" + lines);
+  return read_back ? "no error" : read_back.error().message;
+}
+
+TEST(Cause, SaysWhereRequestsBegin) {
+  const auto carriers =
+      read("[[tracepoint]]\nname = \"p\"\nfunction = [\"app!f\", \"app!g\"]\ncause = \"begin\"\n"
+           "[[tracepoint]]\nname = \"other\"\nfunction = \"app!h\"\n");
+  ASSERT_TRUE(carriers.has_value()) << carriers.error().message;
+  ASSERT_EQ(carriers->size(), 2);
+  EXPECT_EQ(print((*carriers)[1].source), "entry(\"app!g\")");
+  EXPECT_EQ((*carriers)[1].cause.act, Act::Begin);
+  EXPECT_EQ((*carriers)[1].cause.how, EdgeClass::Recipe);
+  EXPECT_FALSE((*carriers)[1].key);
+}
+
+TEST(Cause, HandsOverByAnExport) {
+  const auto carriers =
+      read("[[tracepoint]]\nname = \"p\"\nfunction = \"app!f\"\nat = \"return\"\n"
+           "exports = { job = \"retval\", n = \"entry.arg1\" }\ncause = \"take job\"\n"
+           "how = \"heuristic\"\n");
+  ASSERT_TRUE(carriers.has_value()) << carriers.error().message;
+  ASSERT_EQ(carriers->size(), 1);
+  const Carrier& carrier = carriers->front();
+  EXPECT_EQ(carrier.cause.act, Act::Take);
+  EXPECT_EQ(carrier.cause.how, EdgeClass::Heuristic);
+  EXPECT_FALSE(carrier.cause.across);
+  ASSERT_TRUE(carrier.key);
+  EXPECT_EQ(carrier.key->field, Field::ReturnValue);
+}
+
+TEST(Cause, SendsToOtherProcesses) {
+  const auto carriers = read("[[tracepoint]]\nname = \"p\"\nfunction = \"app!f\"\n"
+                             "exports = { id = \"arg0\" }\ncause = \"send id\"\n");
+  ASSERT_TRUE(carriers.has_value()) << carriers.error().message;
+  EXPECT_EQ(carriers->front().cause.act, Act::Put);
+  EXPECT_TRUE(carriers->front().cause.across);
+}
+
+TEST(Cause, IsWrongInThesePlaces) {
+  EXPECT_NE(error_of_cause("cause = \"beginn\"\n").find("did you mean 'begin'"), std::string::npos);
+  EXPECT_NE(error_of_cause("cause = \"put\"\n").find("needs the name of an export"), std::string::npos);
+  EXPECT_NE(error_of_cause("cause = \"end x\"\n").find("has nothing behind it"), std::string::npos);
+  EXPECT_NE(error_of_cause("how = \"recipe\"\n").find("belongs to a 'cause'"), std::string::npos);
+  EXPECT_NE(error_of_cause("cause = \"begin\"\nhow = \"recipes\"\n").find("did you mean 'recipe'"),
+            std::string::npos);
+  EXPECT_NE(error_of_cause("exports = { job = \"arg1\" }\ncause = \"put jop\"\n")
+                .find("no export 'jop'; did you mean 'job'"),
+            std::string::npos);
+  EXPECT_NE(error_of_cause("exports = { s = \"str(arg1)\" }\ncause = \"put s\"\n").find("is no number"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace clew::query

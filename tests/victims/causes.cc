@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Victim `causes`: a server with a pool of threads. Each request is received by the first thread
+// and handed over as jobs, which hand over further ones; several requests are under way at any
+// time, and the memory of jobs is used again. Every job knows its request and the job that made it,
+// so that what a join by cause finds can be compared with what was so. `messages N` hands N
+// requests to a child process, over a pipe.
+//
+// It says itself what is handed over (clew/cause.h); victim `handoffs` is the same without a word.
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "victim.h"
+
+#ifdef SAYS_CAUSES
+#include "clew/cause.h"
+#else
+static void clew_cause_begin() {}
+static void clew_cause_end() {}
+static void clew_cause_put(const void*) {}
+static void clew_cause_take(const void*) {}
+static void clew_cause_send(uint64_t) {}
+static void clew_cause_receive(uint64_t) {}
+#endif
+
+VICTIM_COUNTER(receive);
+VICTIM_COUNTER(work);
+VICTIM_COUNTER(work_of_first_jobs);
+VICTIM_COUNTER(work_elsewhere);
+
+namespace {
+
+constexpr int kWorkers = 4;
+constexpr uint64_t kDepth = 3;
+
+struct Job {
+  uint64_t request;
+  uint64_t parent;  // The number of the job that made it; 0: the request did.
+  uint64_t depth;
+};
+
+std::mutex mutex;
+std::condition_variable is_there;
+std::condition_variable is_done;
+std::deque<Job*> queue;
+std::vector<Job*> spare;
+uint64_t left = 0;  // Jobs that are not done.
+std::atomic<uint64_t> last_job = 0;
+std::atomic<uint64_t> digest = 0;
+
+Job* make(uint64_t request, uint64_t parent, uint64_t depth) {
+  const std::lock_guard lock(mutex);
+  if (spare.empty()) spare.push_back(new Job);
+  Job* const job = spare.back();
+  spare.pop_back();
+  *job = {request, parent, depth};
+  ++left;
+  return job;
+}
+
+}  // namespace
+
+extern "C" VICTIM_FUNCTION void receive(uint64_t request) {
+  VICTIM_COUNT(receive);
+  digest += victim_mix(1, request);
+}
+
+extern "C" VICTIM_FUNCTION void submit(Job* job) {
+  clew_cause_put(job);
+  const std::lock_guard lock(mutex);
+  queue.push_back(job);
+  is_there.notify_one();
+}
+
+extern "C" VICTIM_FUNCTION void work(uint64_t request, uint64_t number, uint64_t parent) {
+  VICTIM_COUNT(work);
+  if (parent == 0) VICTIM_COUNT(work_of_first_jobs);
+  digest += victim_mix(request, 7);
+  VICTIM_CHECK(number != parent);
+}
+
+extern "C" VICTIM_FUNCTION void run_job(Job* job) {
+  clew_cause_take(job);
+  const uint64_t number = ++last_job;
+  work(job->request, number, job->parent);
+  for (uint64_t i = 0; job->depth < kDepth && i < 1 + job->request % 2; ++i)
+    submit(make(job->request, number, job->depth + 1));
+  const std::lock_guard lock(mutex);
+  spare.push_back(job);
+  if (--left == 0) is_done.notify_one();
+}
+
+namespace {
+
+void serve_jobs() {
+  while (true) {
+    Job* job = nullptr;
+    {
+      std::unique_lock lock(mutex);
+      is_there.wait(lock, [] { return !queue.empty(); });
+      job = queue.front();
+      queue.pop_front();
+    }
+    if (job == nullptr) return;
+    run_job(job);
+  }
+}
+
+}  // namespace
+
+extern "C" VICTIM_FUNCTION void send_message(uint64_t request, int to) {
+  clew_cause_send(request);
+  VICTIM_CHECK(write(to, &request, sizeof request) == sizeof request);
+}
+
+extern "C" VICTIM_FUNCTION void on_message(uint64_t request) {
+  clew_cause_receive(request);
+  digest += request;
+}
+
+extern "C" VICTIM_FUNCTION void work_elsewhere(uint64_t request) {
+  digest += victim_mix(request, 9);
+}
+
+namespace {
+
+void messages(uint64_t count) {
+  std::array<int, 2> ends{};
+  VICTIM_CHECK(pipe(ends.data()) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    uint64_t request = 0;
+    while (request != count && read(ends[0], &request, sizeof request) == sizeof request) {
+      on_message(request);
+      work_elsewhere(request);
+    }
+    _exit(0);
+  }
+  for (uint64_t request = 1; request <= count; ++request) {
+    clew_cause_begin();
+    receive(request);
+    send_message(request, ends[1]);
+    clew_cause_end();
+    VICTIM_COUNT(work_elsewhere);
+  }
+  int status = 0;
+  VICTIM_CHECK(waitpid(child, &status, 0) == child && status == 0);
+  close(ends[0]);
+  close(ends[1]);
+  victim_print("messages", count);
+}
+
+}  // namespace
+
+extern "C" uint64_t victim_run(uint64_t rounds) {
+  digest = 0;
+  std::vector<std::thread> workers;
+  for (int i = 0; i < kWorkers; ++i)
+    workers.emplace_back(serve_jobs);
+  for (uint64_t request = 1; request <= rounds; ++request) {
+    clew_cause_begin();
+    receive(request);
+    for (uint64_t i = 0; i < 1 + request % 3; ++i)
+      submit(make(request, 0, 1));
+    clew_cause_end();
+  }
+  {
+    std::unique_lock lock(mutex);
+    is_done.wait(lock, [] { return left == 0; });
+    queue.insert(queue.end(), kWorkers, nullptr);
+    is_there.notify_all();
+  }
+  for (std::thread& worker : workers)
+    worker.join();
+  return digest;
+}
+
+extern "C" const VictimCommand victim_commands[] = {{"messages", messages}, {nullptr, nullptr}};
