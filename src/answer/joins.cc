@@ -130,6 +130,11 @@ void Joins::take(RowBatch& events, RowBatch& rows) {
   drop_forgotten();
 }
 
+void Joins::skip(const RowBatch& events) {
+  graph_.lose();
+  counts_.skipped += events.size();
+}
+
 void Joins::take_event(Values event) {
   const uint64_t source = plan::bits_of(event[plan::Joined::kSource]);
   if (source >= joined_.roles.size()) return;  // A recording can say anything.

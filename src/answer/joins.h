@@ -38,6 +38,7 @@ struct JoinCounts {
   causal::GraphCounts graph{};
   uint64_t kept_out = 0;  // Rows of joined streams without room.
   uint64_t cut = 0;       // Events that would have given too many rows.
+  uint64_t skipped = 0;   // Events beside lost ones.
 };
 
 class Joins {
@@ -51,6 +52,10 @@ class Joins {
   // Rows of events, in order. Shape::Events: adds rows of the query's values. Shape::Groups: counts
   // them, and leaves `rows` alone. Leaves any in `events`.
   void take(RowBatch& events, RowBatch& rows);
+  // Some events in the place of these rows are lost, edges among them perhaps: they are joined with
+  // nothing, and what came before them is not what later ones go on from. Unknown is better than
+  // wrong.
+  void skip(const RowBatch& events);
   // What they have brought so far.
   [[nodiscard]] const aggregate::Table& counted() const;
   void forget_counted();

@@ -148,6 +148,14 @@ class Scene {
     give(row);
   }
 
+  // Some events are lost beside so many.
+  void lose(size_t events) {
+    RowBatch rows(joined_.events.values.size());
+    for (size_t i = 0; i < events; ++i)
+      (void)rows.add();
+    joins_->skip(rows);
+  }
+
   // The answer.
   std::vector<std::string> lines() {
     Lines lines;
@@ -455,6 +463,21 @@ TEST(Joins, CountWhatFindsNoRoom) {
   run_four(cut);
   EXPECT_EQ(cut.lines(), (Strings{"1 9", "2 9"}));
   EXPECT_EQ(cut.counts().cut, 1);
+}
+
+// What was lost may have been an edge: nothing goes on from before it.
+TEST(Joins, KnowNothingBehindLostEvents) {
+  Scene scene(joined_as("entry(\"app!a\")"));
+  run_four(scene);
+  scene.put(1, 5);
+  scene.lose(3);
+  scene.hit(1, "b", {{"arg1", int64_t{10}}});
+  scene.take(2, 5);
+  scene.hit(2, "b", {{"arg1", int64_t{11}}});
+  run_four(scene);
+  EXPECT_EQ(scene.lines().size(), 6);
+  EXPECT_EQ(scene.counts().skipped, 3);
+  EXPECT_EQ(scene.counts().graph.orphans, 2);
 }
 
 TEST(Joins, GiveBackTheRoomOfForgottenRequests) {

@@ -160,6 +160,12 @@ void Graph::fork(Thread parent, Thread child, EdgeClass how) {
   go_on(child, {*place});
 }
 
+void Graph::lose() {
+  threads_.clear();
+  contexts_.clear();
+  order_.clear();
+}
+
 std::optional<Moment> Graph::event(Thread thread) {
   Place* const place = place_of(thread);
   if (place == nullptr) {

@@ -95,6 +95,9 @@ class Graph {
   // `child` goes on where its parent is.
   void fork(Thread parent, Thread child, EdgeClass how);
 
+  // Something was lost: nothing is known of any thread or key until it begins anew.
+  void lose();
+
   // --- events
   // Of a thread; none: it is in no request.
   std::optional<Moment> event(Thread thread);

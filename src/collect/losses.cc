@@ -88,7 +88,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 21> kDescriptions = {{
+constexpr std::array<Description, 22> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -121,6 +121,8 @@ constexpr std::array<Description, 21> kDescriptions = {{
      "contexts taken that nobody had handed over"},
     {kMissedOtherRequest, "join of two requests, which stay two",
      "joins of two requests, which stay two"},
+    {kMissedBesideLoss, "event joined with nothing, as others were lost beside it",
+     "events joined with nothing, as others were lost beside them"},
     {kDroppedJoins, "event not kept for joins: too many were",
      "events not kept for joins: too many were"},
     {kDroppedJoinRows, "event joined with a part of what happened before: there was too much",

@@ -39,6 +39,8 @@ inline constexpr std::string_view kMissedNoRequest = "no_request";
 inline constexpr std::string_view kMissedNoContext = "no_context";
 // Two requests that a thread was to join; it stays in its own.
 inline constexpr std::string_view kMissedOtherRequest = "other_request";
+// Events that are joined with nothing, as others were lost near them.
+inline constexpr std::string_view kMissedBesideLoss = "beside_loss";
 // In Losses::causal.
 inline constexpr std::string_view kCausalRequests = "requests";
 inline constexpr std::string_view kDroppedJoins = "joins_full";

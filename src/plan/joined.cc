@@ -244,8 +244,11 @@ Expected<Expression> Separator::rewrite(size_t stage, const Expression& expressi
   const Streams streams = streams_of(expression);
   const bool names = query::contains(expression, is_common_field);
   const bool is_late = query::contains(expression, query::runs_in_tracer_only);
-  const bool is_leaf =
-      is_common_field(expression) || (!streams.mixed && !names && !is_late);
+  // Conversions are done behind the join, so that a file of events says the same of an argument
+  // whatever debug information says of its type.
+  const bool is_leaf = is_common_field(expression) ||
+                       (!streams.mixed && !names && !is_late &&
+                        expression.kind != ExpressionKind::Convert);
   if (is_leaf) {
     const uint16_t stream = streams.only.value_or(0);
     return input(stream, emitters_[emitter_of_[stage][stream]].leaf(expression), expression);

@@ -163,14 +163,29 @@ void Session::ToSink::take(answer::RowBatch& rows) {
 
 // Of single events; they are taken out of `rows`.
 void Session::push(answer::RowBatch& rows) {
-  if (joins_ && !rows.empty()) {
+  if (!rows.empty()) answer_.take(rows);
+  rows.clear();
+}
+
+void Session::join(answer::RowBatch& rows, bool is_beside_loss) {
+  if (is_beside_loss) {
+    joins_->skip(rows);
+  } else {
     joins_->take(rows, joined_rows_);
-    if (!joined_rows_.empty()) answer_.take(joined_rows_);
-    joined_rows_.clear();
-  } else if (!rows.empty()) {
-    answer_.take(rows);
   }
   rows.clear();
+  push(joined_rows_);
+}
+
+// Behind a round of reading: what was lost until now stood among the events that it has read, or
+// comes.
+void Session::note_lost_events() {
+  uint64_t lost = 0;
+  for (Source* each : input_.sources) {
+    for (const auto& [cause, count] : each->losses().dropped)
+      lost += count;
+  }
+  if (std::exchange(lost_events_, lost) != lost) lost_until_ = input_.sources[0]->now();
 }
 
 Expected<void> Session::read_events(bool is_last) {
@@ -182,6 +197,7 @@ Expected<void> Session::read_events(bool is_last) {
   const uint64_t start = input_.sources[0]->now();
   for (Source* each : input_.sources)
     CLEW_TRY(each->read_events(round));
+  if (joins_) note_lost_events();
   const bool is_in_order = input_.sources.size() == 1 && input_.sources[0]->is_in_order();
   if (is_in_order) {
     input_.flow.add_in_order(std::move(round));
@@ -207,8 +223,13 @@ Expected<void> Session::push_events(bool is_last) {
     if (source == nullptr) {
       return fail(ErrorCode::Io, "events of nobody: somebody else writes to the file of events");
     }
+    const bool is_beside_loss = lost_until_ && events.at(range.begin).time <= *lost_until_;
     source->take_events(events, range, rows_);
-    push(rows_);
+    if (joins_) {
+      join(rows_, is_beside_loss);
+    } else {
+      push(rows_);
+    }
     if (may_wait) input_.sink.flush();
     has_more_ = may_wait && Time::now() >= until;
     if (has_more_) return {};
@@ -322,6 +343,7 @@ void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
   count_cause(losses.missed, collect::kMissedNoRequest, graph.orphans);
   count_cause(losses.missed, collect::kMissedNoContext, graph.missing);
   count_cause(losses.missed, collect::kMissedOtherRequest, graph.mixed);
+  count_cause(losses.missed, collect::kMissedBesideLoss, counts.skipped);
   count_cause(losses.dropped, collect::kDroppedJoins, counts.kept_out);
   count_cause(losses.dropped, collect::kDroppedJoinRows, counts.cut);
   losses.causal[std::string(collect::kCausalRequests)] = graph.requests;

@@ -97,6 +97,8 @@ class Session {
   Expected<aggregate::Table> merged(bool interval);
   aggregate::Table joined_table(bool interval);
   [[nodiscard]] uint64_t passed() const;
+  void note_lost_events();
+  void join(answer::RowBatch& rows, bool is_beside_loss);
   Expected<void> push_groups(bool interval);
   Expected<void> end_interval(bool is_partial);
   [[nodiscard]] bool interval_is_over() const;
@@ -125,6 +127,9 @@ class Session {
   answer::Answer answer_;
   answer::RowBatch rows_;  // On their way from the sources.
   answer::RowBatch joined_rows_;
+  // With joins: how many events were lost so far, and the time up to which some may have been.
+  uint64_t lost_events_ = 0;
+  std::optional<uint64_t> lost_until_;
   bool has_more_ = false;  // Rows that could be pushed at once.
   Time::time_point begun_;
   uint64_t end_ticks_ = 0;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kExitRounds = 500;
 
-Traced trace(const std::string& name, const std::string& query, uint64_t rounds = kExitRounds) {
+Traced trace_exits(const std::string& name, const std::string& query, uint64_t rounds = kExitRounds) {
   Victim victim(name);
   return trace_rounds(victim, name, query, rounds);
 }
@@ -28,7 +28,7 @@ std::string both_of(const std::string& pattern) {
 }
 
 TEST(Exits, ExceptionsPassThroughTracedFrames) {
-  const Traced entries = trace("exceptions", both_of("exceptions!*"));
+  const Traced entries = trace_exits("exceptions", both_of("exceptions!*"));
   // A call that is left by an exception is entered and not returned from.
   for (const char* name : {"throw_odd", "middle_frame"}) {
     const uint64_t thrown = entries.truth.at(std::string("thrown_") + name);
@@ -41,7 +41,7 @@ TEST(Exits, ExceptionsPassThroughTracedFrames) {
 }
 
 TEST(Exits, ALibraryWithItsOwnRuntimeThrowsAsBefore) {
-  const Traced traced = trace("exceptions", entries_of("libthrower.so!library_*"));
+  const Traced traced = trace_exits("exceptions", entries_of("libthrower.so!library_*"));
   expect_exact({.counted = traced.counted,
                 .truth = {{"library_throws", traced.truth.at("library_throws")},
                           {"library_catches", traced.truth.at("library_catches")}},
@@ -50,7 +50,7 @@ TEST(Exits, ALibraryWithItsOwnRuntimeThrowsAsBefore) {
 }
 
 TEST(Exits, EveryFunctionOfAThrowingLibraryCanBeTraced) {
-  trace("exceptions", both_of("libthrower.so!*"));  // Checks the victim's results.
+  trace_exits("exceptions", both_of("libthrower.so!*"));  // Checks the victim's results.
 }
 
 std::string exceptions_of(const std::string& pattern) {
@@ -63,7 +63,7 @@ constexpr std::array kLeft = {"throw_odd", "middle_frame", "rethrow_frame", "nes
 // The functions that catch are not left. In a destructor that runs for one exception, another is
 // thrown and caught, by a call at the place of the stack where the first was thrown.
 TEST(Exits, AnExceptionProbeFiresOncePerCallLeftByOne) {
-  Traced left = trace("exceptions", exceptions_of("exceptions!*"));
+  Traced left = trace_exits("exceptions", exceptions_of("exceptions!*"));
   for (const char* name : kLeft) {
     EXPECT_EQ(left.counted[name], left.truth.at(std::string("thrown_") + name)) << name;
   }
@@ -75,7 +75,7 @@ TEST(Exits, AnExceptionProbeFiresOncePerCallLeftByOne) {
 }
 
 TEST(Exits, AProgramWithoutAnUnwinderAnswersZeroAndANote) {
-  const Traced left = trace("sites", exceptions_of("sites!*"));
+  const Traced left = trace_exits("sites", exceptions_of("sites!*"));
   EXPECT_TRUE(left.counted.empty());
   ASSERT_EQ(left.report.summary.at("lost").size(), 1U) << left.report.summary;
   EXPECT_NE(left.report.summary.at("lost")[0].get<std::string>().find("_Unwind_RaiseException"),
@@ -83,7 +83,7 @@ TEST(Exits, AProgramWithoutAnUnwinderAnswersZeroAndANote) {
 }
 
 TEST(Exits, EntriesAreReturnsAndExceptions) {
-  const Traced traced = trace("exceptions",
+  const Traced traced = trace_exits("exceptions",
                               "from e in entry(\"exceptions!*_*\"), return(\"exceptions!*_*\"), "
                               "exception(\"exceptions!*_*\") group by e.function, e.probe "
                               "select new { name = e.function, probe = e.probe, calls = count() }");
@@ -106,7 +106,7 @@ TEST(Exits, EntriesAreReturnsAndExceptions) {
 TEST(Exits, AnExceptionProbeKnowsTheCallThatIsLeft) {
   const std::string source = "from e in exception(\"exceptions!throw_odd\") ";
   const Traced times =
-      trace("exceptions", source +
+      trace_exits("exceptions", source +
                               "group by e.function select new { name = e.function, "
                               "calls = count(), shortest = min(e.elapsed), "
                               "longest = max(e.elapsed), largest = max(e.entry.arg0) }");
@@ -117,11 +117,11 @@ TEST(Exits, AnExceptionProbeKnowsTheCallThatIsLeft) {
   EXPECT_LT(row.at("longest"), 1'000'000'000);
   EXPECT_EQ(row.at("largest"), 2 * (kExitRounds - 1) + 1);
   const Traced calls =
-      trace("exceptions", source +
+      trace_exits("exceptions", source +
                               "group by e.function, e.entry.arg0 select new { name = e.function, "
                               "argument = e.entry.arg0, calls = count() }");
   EXPECT_EQ(calls.counted, (Numbers{{"throw_odd", calls.truth.at("thrown_throw_odd")}}));
-  const Traced events = trace("exceptions", source +
+  const Traced events = trace_exits("exceptions", source +
                                                 "select new { name = e.function, calls = 1, "
                                                 "argument = e.entry.arg0, from = e.caller }");
   EXPECT_EQ(events.counted, (Numbers{{"throw_odd", events.truth.at("thrown_throw_odd")}}));
@@ -132,7 +132,7 @@ TEST(Exits, AnExceptionProbeKnowsTheCallThatIsLeft) {
 }
 
 TEST(Exits, AnExceptionThatLeavesALibraryWithItsOwnUnwinderIsSeen) {
-  Traced left = trace("exceptions", exceptions_of("libthrower.so!library_*"));
+  Traced left = trace_exits("exceptions", exceptions_of("libthrower.so!library_*"));
   EXPECT_EQ(left.counted,
             (Numbers{{"library_throws", kExitRounds}}));  // Two calls of an odd round.
 }
@@ -166,29 +166,29 @@ TEST(Exits, TwoSessionsSeeTheSameExceptions) {
 
 TEST(Exits, ARustPanicIsCaughtAsBefore) {
   ASSERT_EQ(access(victim_path("panics").c_str(), X_OK), 0) << "no rustc";
-  const Traced traced = trace("panics", entries_of("panics!panic_*"));
+  const Traced traced = trace_exits("panics", entries_of("panics!panic_*"));
   EXPECT_EQ(traced.counted.at("panic_odd"), traced.truth.at("panic_odd"));
   EXPECT_EQ(traced.counted.at("panic_middle"), traced.truth.at("panic_middle"));
 }
 
 TEST(Exits, ARustPanicLeavesCalls) {
   ASSERT_EQ(access(victim_path("panics").c_str(), X_OK), 0) << "no rustc";
-  Traced left = trace("panics", exceptions_of("panics!panic_*"));
+  Traced left = trace_exits("panics", exceptions_of("panics!panic_*"));
   EXPECT_EQ(left.counted["panic_odd"], kExitRounds / 2);
   EXPECT_EQ(left.counted["panic_middle"], kExitRounds / 2);
 }
 
 TEST(Exits, CancelledThreadsAreNotHarmedByExceptionProbes) {
-  trace("cancel", exceptions_of("cancel!*"), 100);  // Checks the victim's results.
+  trace_exits("cancel", exceptions_of("cancel!*"), 100);  // Checks the victim's results.
 }
 
 TEST(Exits, CancelledThreadsRunTheirCleanUpHandlers) {
-  const Traced traced = trace("cancel", entries_of("cancel!*"), 100);
+  const Traced traced = trace_exits("cancel", entries_of("cancel!*"), 100);
   expect_exact(traced, "entry");
 }
 
 TEST(Exits, CancelledThreadsLeaveNoReturnBehind) {
-  const Traced traced = trace("cancel", returns_of("cancel!*_frame"), 100);
+  const Traced traced = trace_exits("cancel", returns_of("cancel!*_frame"), 100);
   const uint64_t returned = 100 / 4;  // One ending of four returns.
   for (const char* name : {"inner_frame", "middle_frame", "outer_frame"}) {
     EXPECT_EQ(traced.counted.at(name), returned) << name;
@@ -196,28 +196,28 @@ TEST(Exits, CancelledThreadsLeaveNoReturnBehind) {
 }
 
 TEST(Exits, FunctionsLeftOnAnotherStackOrThreadAreCounted) {
-  const Traced entries = trace("fibers", entries_of("fibers!*"));
+  const Traced entries = trace_exits("fibers", entries_of("fibers!*"));
   expect_exact(entries, "entry");
-  const Traced returns = trace("fibers", returns_of("fibers!*"));
+  const Traced returns = trace_exits("fibers", returns_of("fibers!*"));
   EXPECT_EQ(returns.counted.at("across_switch"), returns.truth.at("across_switch"));
   EXPECT_EQ(returns.counted.at("between"), returns.truth.at("between"));
 }
 
 TEST(Exits, FunctionsLeftInContextsOfTheCLibraryAreCounted) {
-  const Traced both = trace("contexts", both_of("contexts!context_*"));
+  const Traced both = trace_exits("contexts", both_of("contexts!context_*"));
   for (const char* name : {"context_body", "context_step"})
     EXPECT_EQ(both.counted.at(name), 2 * both.truth.at(name)) << name;
-  Traced all = trace("contexts", both_of("contexts!*"));  // Checks the victim's results.
+  Traced all = trace_exits("contexts", both_of("contexts!*"));  // Checks the victim's results.
   EXPECT_EQ(all.counted["context_step"], 2 * all.truth.at("context_step"));
 }
 
 // Left on the stack of a fiber, in another order than they were entered.
 TEST(Exits, FunctionsLeftInFibersOfBoostAreCounted) {
   ASSERT_EQ(access(victim_path("boost_fibers").c_str(), X_OK), 0) << "no libboost-context-dev";
-  const Traced both = trace("boost_fibers", both_of("boost_fibers!fiber_*"));
+  const Traced both = trace_exits("boost_fibers", both_of("boost_fibers!fiber_*"));
   for (const char* name : {"fiber_body", "fiber_step"})
     EXPECT_EQ(both.counted.at(name), 2 * both.truth.at(name)) << name;
-  trace("boost_fibers", both_of("boost_fibers!*"), 100);  // Checks the victim's results.
+  trace_exits("boost_fibers", both_of("boost_fibers!*"), 100);  // Checks the victim's results.
 }
 
 // A victim and its clock: the sum of the times of all calls is between what it measured from inside
@@ -274,15 +274,15 @@ TEST(Exits, AFiberOfBoostThatIsDestroyedLeavesItsCalls) {
 // A coroutine is several functions of one name: the one that makes it, the one that runs it, and
 // the one that destroys it. How they call each other is the compiler's.
 TEST(Exits, CoroutinesAreCountedWhereTheyAreMadeResumedAndLeft) {
-  Traced entries = trace("coroutines", entries_of("coroutines!*"), 100);
-  Traced returns = trace("coroutines", returns_of("coroutines!*"), 100);
+  Traced entries = trace_exits("coroutines", entries_of("coroutines!*"), 100);
+  Traced returns = trace_exits("coroutines", returns_of("coroutines!*"), 100);
   EXPECT_GE(entries.counted["numbers"], entries.truth.at("made") + entries.truth.at("resumed"));
   EXPECT_EQ(entries.counted["numbers"], returns.counted["numbers"]);
   for (const char* name : {"resume_one", "destroy_early"}) {
     EXPECT_EQ(entries.counted[name], entries.truth.at(name)) << name;
     EXPECT_EQ(returns.counted[name], returns.truth.at(name)) << name;
   }
-  Traced left = trace("coroutines", exceptions_of("coroutines!inside"), 100);
+  Traced left = trace_exits("coroutines", exceptions_of("coroutines!inside"), 100);
   EXPECT_GT(left.counted["inside"], 0U);
   EXPECT_EQ(entries.counted["inside"], entries.truth.at("inside"));
   EXPECT_EQ(returns.counted["inside"] + left.counted["inside"], returns.truth.at("inside"));
@@ -307,10 +307,10 @@ TEST(Exits, ElapsedTimeAcrossFibersIsRightOrCountedAsLost) {
 
 TEST(Exits, TailCallsDoNotGrowTheStackAndBothFunctionsAreCounted) {
   constexpr uint64_t kDepth = 10'000'000;
-  const Traced entries = trace("tails", entries_of("tails!tail_*"), kDepth);
+  const Traced entries = trace_exits("tails", entries_of("tails!tail_*"), kDepth);
   expect_exact(entries, "entry");
   // A call that ends in a jump is left by it.
-  const Traced returns = trace("tails", returns_of("tails!tail_*"), kDepth);
+  const Traced returns = trace_exits("tails", returns_of("tails!tail_*"), kDepth);
   expect_exact(returns, "exit");
 }
 
@@ -344,10 +344,10 @@ TEST(Exits, FunctionsOfALaterLibraryThatLeaveByAJumpAreNamed) {
 }
 
 TEST(Exits, EveryClassOfReturnValueAndEveryRegisterSurvives) {
-  Traced entries = trace("returns", entries_of("returns!*"));
+  Traced entries = trace_exits("returns", entries_of("returns!*"));
   entries.counted["nested"] = entries.counted["nested.0"];  // The compiler's name of it.
   expect_exact(entries, "entry");
-  const Traced both = trace("returns", both_of("returns!*"));
+  const Traced both = trace_exits("returns", both_of("returns!*"));
   for (const char* name : {"return_wide", "return_complex", "return_vector", "quiet_callee"}) {
     if (both.truth.at(name) == 0) continue;  // No AVX-512 here.
     EXPECT_EQ(both.counted.at(name), 2 * both.truth.at(name)) << name;
@@ -356,13 +356,13 @@ TEST(Exits, EveryClassOfReturnValueAndEveryRegisterSurvives) {
 
 // Hand-written code: no compiler reads flags behind a call, or at the entry of a function.
 TEST(Exits, FlagsThatAreResultsOrArgumentsSurvive) {
-  expect_exact(trace("flags", entries_of("flags!flag_*")), "entry");
-  expect_exact(trace("flags", returns_of("flags!flag_*")), "exit");
-  const Traced both = trace("flags", both_of("flags!flag_*"));
+  expect_exact(trace_exits("flags", entries_of("flags!flag_*")), "entry");
+  expect_exact(trace_exits("flags", returns_of("flags!flag_*")), "exit");
+  const Traced both = trace_exits("flags", both_of("flags!flag_*"));
   for (const auto& [name, calls] : both.counted)
     EXPECT_EQ(calls, 2 * both.truth.at(name)) << name;
   // With pairs of them, whose bodies are guarded and call accessors.
-  expect_exact(trace("flags",
+  expect_exact(trace_exits("flags",
                      "from r in return(\"flags!flag_*\") group by r.function select new { name = "
                      "r.function, calls = count(), longest = max(r.elapsed) }"),
                "exit");

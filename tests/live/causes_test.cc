@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins by cause in processes that run: what is joined is compared with what the victims know.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "live/process_state.h"
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Few enough for the rings, whatever else the machine does.
+constexpr uint64_t kRequests = 60;
+
+// What the victim `handoffs` does not say itself.
+class HandOffs {
+ public:
+  HandOffs() : path_(fs::path(testing::TempDir()) / ("handoffs." + std::to_string(getpid()))) {
+    path_ += ".toml";
+    std::ofstream(path_) << R"(
+[[tracepoint]]
+name = "handoffs.receive"
+function = "handoffs!receive"
+cause = "begin"
+
+[[tracepoint]]
+name = "handoffs.submit"
+function = "handoffs!submit"
+exports = { job = "arg0" }
+cause = "put job"
+
+[[tracepoint]]
+name = "handoffs.run_job"
+function = "handoffs!run_job"
+exports = { job = "arg0" }
+cause = "take job"
+
+[[tracepoint]]
+name = "handoffs.send"
+function = "handoffs!send_message"
+exports = { message = "arg0" }
+cause = "send message"
+
+[[tracepoint]]
+name = "handoffs.on_message"
+function = "handoffs!on_message"
+exports = { message = "arg0" }
+cause = "receive message"
+)";
+  }
+  HandOffs(const HandOffs&) = delete;
+  HandOffs& operator=(const HandOffs&) = delete;
+  ~HandOffs() { fs::remove(path_); }
+
+  [[nodiscard]] std::vector<std::string> arguments() const {
+    return {"--vocabulary", path_.string()};
+  }
+
+ private:
+  fs::path path_;
+};
+
+// Work by whether its request is the one that was joined.
+std::string by_request(const std::string& victim) {
+  return "from w in entry(\"" + victim + "!work\") join r in First(entry(\"" + victim +
+         "!receive\")) on r -> w select new { name = r.arg0 == w.arg0 ? \"right\" : \"wrong\", "
+         "calls = count() }";
+}
+
+// Work by whether it was made by the job that was joined: the last one that happened before.
+std::string by_maker(const std::string& victim) {
+  return "from w in entry(\"" + victim + "!work\") join m in MostRecent(entry(\"" + victim +
+         "!work\")) on m -> w select new { name = m.arg1 == w.arg2 ? \"right\" : \"wrong\", "
+         "calls = count() }";
+}
+
+Traced trace_causes(const std::string& name, const std::string& query,
+                    const std::vector<std::string>& more = {}) {
+  Victim victim(name);
+  return trace_rounds(victim, name, query, kRequests, more);
+}
+
+TEST(Causes, OfAProgramThatSaysThem) {
+  const Traced traced = trace_causes("causes", by_request("causes"));
+  EXPECT_EQ(traced.counted, (Numbers{{"right", traced.truth.at("work")}}));
+  const auto& known = traced.report.summary.at("by_cause");
+  EXPECT_EQ(known.at("requests"), kRequests);
+  EXPECT_EQ(known.at("explicit"), traced.truth.at("work"));
+  EXPECT_FALSE(known.contains("recipe"));
+}
+
+TEST(Causes, OfAProgramThatAVocabularyKnows) {
+  const HandOffs vocabulary;
+  const Traced traced = trace_causes("handoffs", by_request("handoffs"), vocabulary.arguments());
+  EXPECT_EQ(traced.counted, (Numbers{{"right", traced.truth.at("work")}}));
+  EXPECT_EQ(traced.report.summary.at("by_cause").at("recipe"), traced.truth.at("work"));
+}
+
+TEST(Causes, ReachFromJobToJob) {
+  const Traced traced = trace_causes("causes", by_maker("causes"));
+  const uint64_t made_by_jobs =
+      traced.truth.at("work") - traced.truth.at("work_of_first_jobs");
+  EXPECT_EQ(traced.counted, (Numbers{{"right", made_by_jobs}}));
+}
+
+TEST(Causes, ReachAChildProcess) {
+  const HandOffs vocabulary;
+  for (const std::string name : {"causes", "handoffs"}) {
+    std::vector<std::string> more = {"--follow"};
+    if (name == "handoffs") {
+      const std::vector<std::string> arguments = vocabulary.arguments();
+      more.insert(more.end(), arguments.begin(), arguments.end());
+    }
+    Victim victim(name);
+    Tracer tracer = Tracer::attach(
+        victim.pid(),
+        "from w in entry(\"" + name + "!work_elsewhere\") join r in First(entry(\"" + name +
+            "!receive\")) on r -> w select new { name = r.arg0 == w.arg0 && r.pid != w.pid ? "
+            "\"right\" : \"wrong\", calls = count() }",
+        more);
+    EXPECT_EQ(victim.ask("messages 100").at("messages"), 100);
+    const Report report = tracer.finish();
+    EXPECT_EQ(report.status, 0) << report.error;
+    EXPECT_EQ(report.calls(), (Numbers{{"right", 100}})) << report.summary << report.error;
+    expect_text_equals_file(victim.pid());
+  }
+}
+
+// The same answer from the file of its events.
+TEST(Causes, AreInAFileOfEvents) {
+  const std::string file =
+      (fs::path(testing::TempDir()) / ("causes." + std::to_string(getpid()))).string();
+  const std::string query = by_maker("causes");
+  const Traced traced = trace_causes("causes", query, {"--spill", file});
+  const Report again = run_clew({"run", "--from", file, query, "--json"});
+  EXPECT_EQ(again.status, 0) << again.error;
+  EXPECT_EQ(again.calls(), traced.counted);
+  const Report other = run_clew({"run", "--from", file, by_request("causes"), "--json"});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_NE(other.error.find("the file"), std::string::npos) << other.error;
+  fs::remove(file);
+}
+
+TEST(Causes, NeedAPlaceWhereRequestsBegin) {
+  Victim victim("handoffs");
+  const Report report =
+      run_clew({"run", "-p", std::to_string(victim.pid()), by_request("handoffs"), "--json"});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_NE(report.error.find("no request begins"), std::string::npos) << report.error;
+}
+
+// More events than the rings hold: what is joined is right, and what is not is counted.
+TEST(Causes, AreNeverWrongWhereEventsAreLost) {
+  Victim victim("causes");
+  Tracer tracer = Tracer::attach(victim.pid(), by_request("causes"));
+  const Numbers before = victim.counts();
+  victim.run(20'000);
+  const Numbers truth = difference(before, victim.counts());
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  const Numbers counted = report.calls();
+  EXPECT_FALSE(counted.contains("wrong")) << report.summary;
+  const uint64_t right = counted.contains("right") ? counted.at("right") : 0;
+  EXPECT_TRUE(right == truth.at("work") || report.lost() > 0) << report.summary;
+}
+
+}  // namespace
+}  // namespace clew::live
