@@ -232,7 +232,7 @@ Expected<std::string> explain_program(const plan::ProbeProgram& probe, Tracee& t
 std::string explain_kernel(std::string_view title, const query::Query& query,
                            const KernelTracee& tracee, const ExplainOptions& options) {
   plan::Plan plan = tracee.plan();
-  plan.query = query;
+  if (query.joins.empty()) plan.query = query;
   const plan::KernelLowered& lowered = tracee.lowered();
   std::string text = fmt::format("\n{}\n{}  {}, of {}\n", title, plan::print(plan, "processor"),
                                  counted(tracee.sites().size(), "probe", "probes"),
@@ -273,6 +273,11 @@ std::string explain_kernels(const Compiled& compiled, const ExplainOptions& opti
   return text;
 }
 
+std::string explain_plan(const Compiled& compiled) {
+  return compiled.joined ? plan::print(*compiled.joined, compiled.query)
+                         : plan::print(compiled.plan);
+}
+
 class Silent final : public Notices {
  public:
   void progress(std::string_view) override {}
@@ -291,7 +296,7 @@ Expected<std::string> explain(const Request& request, const ExplainOptions& opti
                        explain_kernels(compiled, options));
   }
   std::string text = fmt::format("query\n{}\n\nplan\n{}\nsites\n", query::print(compiled.query),
-                                 plan::print(compiled.plan));
+                                 explain_plan(compiled));
   for (const auto& tracee : compiled.tracees) {
     CLEW_TRY(tracee->plan_windows(compiled.plan, compiled.lowered));
     const std::string none = why_no_copies(compiled.lowered, request.follow_forks);

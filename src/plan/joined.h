@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -40,6 +41,7 @@ struct JoinStage {
   };
   std::vector<Stream> streams;
   std::vector<Join> joins;  // Of streams 1, 2, …
+  std::vector<size_t> pushed;  // Conditions of the query that stand in front of the merge.
   size_t width = 0;         // Of the joined row.
   // Over joined rows, whose columns are its inputs. It has no sources. That of a subquery has its
   // columns as values.
@@ -61,6 +63,9 @@ struct Joined {
   std::vector<std::vector<JoinRole>> roles;  // By source of `events`.
   std::vector<JoinStage> stages;             // [0] is the query.
 };
+
+// One line per operator, from the probes to the answer, in the words of the query that it was.
+std::string print(const Joined& joined, const query::Query& query);
 
 // Errors: InvalidQuery with place, for what cannot be computed on either side.
 Expected<Joined> separate(const query::Query& query, const std::vector<query::Carrier>& carriers,

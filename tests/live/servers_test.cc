@@ -305,5 +305,34 @@ TEST(Servers, PostgresComputesTheSameWithAllFunctionsTraced) {
   EXPECT_EQ(session.ask(work), expected);
 }
 
+// Rows by the statement that inserts them, of two backends at once.
+TEST(Servers, PostgresInsertsAreJoinedWithTheirStatements) {
+  const Postgres server;
+  Interpreter first = server.connect();
+  Interpreter second = server.connect();
+  const std::string who = "select pg_backend_pid();\n\\echo done";
+  const pid_t first_pid = std::stoi(first.ask(who));
+  const pid_t second_pid = std::stoi(second.ask(who));
+  first.ask("create table a (i int); create table b (i int);\n\\echo done");
+  const std::string query =
+      "from h in entry(\"postgres!heap_insert\") join s in MostRecent(postgresql.statement) on s -> "
+      "h select new { name = s.query, calls = count() }";
+  Tracer tracer = Tracer::attach(first_pid, query, {"-p", std::to_string(second_pid)});
+  Numbers expected;
+  for (int i = 1; i <= 20; ++i) {
+    Interpreter& session = i % 2 == 0 ? first : second;
+    const std::string text =
+        "insert into " + std::string(i % 3 == 0 ? "a" : "b") + " select generate_series(1, " +
+        std::to_string(i) + ");";
+    session.ask(text + "\n\\echo done");
+    expected[text] = static_cast<uint64_t>(i);
+  }
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.calls(), expected) << report.summary;
+  EXPECT_EQ(report.lost(), 0) << report.summary;
+  EXPECT_EQ(report.summary.at("by_cause").at("requests"), 20);
+}
+
 }  // namespace
 }  // namespace clew::live
