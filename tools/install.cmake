@@ -12,6 +12,7 @@ file(GLOB extensions CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/extensions/*.[ch])
 install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${CMAKE_BINARY_DIR}/man/clew-query.7 ${CMAKE_BINARY_DIR}/man/clew-extensions.7
         DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
+install(FILES ${CMAKE_SOURCE_DIR}/include/clew/cause.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/clew)
 install(FILES ${vocabularies} DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/vocabulary)
 install(FILES ${extensions} ${CLEW_EXTENSION_OBJECTS}
         DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/extensions)

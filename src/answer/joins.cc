@@ -46,6 +46,7 @@ class Collected final : public Operator {
 
 std::vector<const Expression*> selected(const query::Query& rest) {
   std::vector<const Expression*> all;
+  all.reserve(rest.values.size() + rest.aggregates.size());
   for (const query::NamedExpression& value : rest.values)
     all.push_back(&value.expression);
   for (const query::Aggregate& aggregate : rest.aggregates) {
@@ -64,7 +65,8 @@ class Joins::Stage {
       : decoder_(names_),
         group_(rest, decoder_),
         counts_(rest.shape == query::Shape::Groups),
-        select_(selected(rest), RowLayout{}, [](size_t, Value&) {}, last()),
+        select_(
+            selected(rest), RowLayout{}, [](size_t, Value&) {}, last()),
         filter_(rest.where, RowLayout{}, select_) {}
 
   void take(RowBatch& joined, RowBatch& rows) {

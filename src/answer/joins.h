@@ -97,7 +97,7 @@ class Joins {
   JoinLimits limits_;
   causal::Graph graph_;
   std::vector<std::unique_ptr<Stage>> stages_;
-  std::vector<size_t> first_stream_;  // By stage: where its streams are in Request.
+  std::vector<size_t> first_stream_;                // By stage: where its streams are in Request.
   std::vector<std::pair<size_t, uint16_t>> asker_;  // By stage: whose stream its rows are.
   size_t streams_ = 0;
   RowBatch* rows_ = nullptr;  // Of take().

@@ -18,8 +18,8 @@
 #include <gtest/gtest.h>
 
 #include "answer/answer.h"
-#include "plan/joined.h"
 #include "plan/evaluate.h"
+#include "plan/joined.h"
 #include "query/fake_types.h"
 #include "query/fields.h"
 #include "query/parse.h"
@@ -96,7 +96,9 @@ class EventBindings final : public plan::Bindings {
   Value let(uint16_t) override { return {}; }
   Value value(uint16_t) override { return {}; }
   Value aggregate(uint16_t) override { return {}; }
-  Value memory(const query::Expression&, uint64_t address) override { return kFileNames.at(address); }
+  Value memory(const query::Expression&, uint64_t address) override {
+    return kFileNames.at(address);
+  }
 
  private:
   const query::Source& source_;
@@ -112,11 +114,11 @@ class Scene {
     const query::Text query_text{.name = "query", .text = text};
     auto query = query::parse(query_text, {.vocabulary = &vocabulary, .types = &types});
     EXPECT_TRUE(query.has_value()) << query.error().message;
-    auto joined = plan::separate(*query,
-                                 {carrier("begin", Act::Begin), carrier("end", Act::End),
-                                  carrier("put", Act::Put), carrier("take", Act::Take),
-                                  carrier("join", Act::Join)},
-                                 query::Reporter(query_text));
+    auto joined = plan::separate(
+        *query,
+        {carrier("begin", Act::Begin), carrier("end", Act::End), carrier("put", Act::Put),
+         carrier("take", Act::Take), carrier("join", Act::Join)},
+        query::Reporter(query_text));
     EXPECT_TRUE(joined.has_value()) << joined.error().message;
     joined_ = std::move(*joined);
     joins_ = std::make_unique<Joins>(joined_, limits);
@@ -251,8 +253,9 @@ TEST(PivotFigure3, BJoinedC) {
 }
 
 TEST(PivotFigure3, AJoinedBJoinedC) {
-  Scene scene("from c in C join b in B on b -> c join a in A on a -> b select a.time, b.time, "
-              "c.time");
+  Scene scene(
+      "from c in C join b in B on b -> c join a in A on a -> b select a.time, b.time, "
+      "c.time");
   run_figure3(scene);
   EXPECT_EQ(scene.lines(), (Strings{"1 12 22", "2 12 22"}));
 }
@@ -289,8 +292,7 @@ void run_reads(Scene& scene) {
     scene.begin(tid);
     scene.hit(tid, "StressTest.DoNextOp", {{"host", std::string(host)}});
     scene.branch(tid, tid + 10);  // The name node answers,
-    scene.hit(tid + 10, "NN.GetBlockLocations",
-        {{"arg1", tid}, {"arg2", tid + 100}});
+    scene.hit(tid + 10, "NN.GetBlockLocations", {{"arg1", tid}, {"arg2", tid + 100}});
     scene.put(tid + 10, tid);
     scene.join(tid, tid);  // and its answer comes back.
   };
@@ -360,8 +362,7 @@ TEST(PivotQueries, Q9AveragesAnotherQueryByJob) {
 // --- each kind of join ---------------------------------------------------------------------------
 
 std::string joined_as(const std::string& source) {
-  return "from b in entry(\"app!b\") join a in " + source +
-         " on a -> b select a.arg1, b.arg1";
+  return "from b in entry(\"app!b\") join a in " + source + " on a -> b select a.arg1, b.arg1";
 }
 
 // Three of a, then one of b; a fourth a is in a branch of which b knows nothing.
@@ -412,8 +413,9 @@ TEST(Joins, HaveOneFirstOfTwoBranches) {
 }
 
 TEST(Joins, OfTheLeftHaveARowWithoutAnything) {
-  Scene scene("from b in entry(\"app!b\") left join a in entry(\"app!a\") on a -> b "
-              "select a.arg1, b.arg1");
+  Scene scene(
+      "from b in entry(\"app!b\") left join a in entry(\"app!a\") on a -> b "
+      "select a.arg1, b.arg1");
   scene.hit(5, "b", {{"arg1", int64_t{5}}});
   run_four(scene);
   EXPECT_EQ(scene.lines(), (Strings{"1 9", "2 9", "3 9", "null 5"}));
@@ -421,8 +423,9 @@ TEST(Joins, OfTheLeftHaveARowWithoutAnything) {
 
 // The call before this one: an event does not happen before itself.
 TEST(Joins, OfASourceWithItselfTakeTheOneBefore) {
-  Scene scene("from b in entry(\"app!a\") join a in MostRecent(entry(\"app!a\")) on a -> b "
-              "select a.time, b.time");
+  Scene scene(
+      "from b in entry(\"app!a\") join a in MostRecent(entry(\"app!a\")) on a -> b "
+      "select a.time, b.time");
   EXPECT_EQ(scene.joined().roles.size(), 6);
   // Both streams ask for the time, which is one column.
   scene.begin(1);
@@ -448,8 +451,9 @@ TEST(Joins, HaveConditionsInFrontOfThemWhereThatIsTheSame) {
 }
 
 TEST(Joins, CompareEventsWithEachOther) {
-  Scene scene("from b in entry(\"app!b\") join a in entry(\"app!a\") on a -> b "
-              "where a.arg1 * 3 == b.arg1 select a.arg1, b.arg1");
+  Scene scene(
+      "from b in entry(\"app!b\") join a in entry(\"app!a\") on a -> b "
+      "where a.arg1 * 3 == b.arg1 select a.arg1, b.arg1");
   run_four(scene);
   EXPECT_EQ(scene.lines(), (Strings{"3 9"}));
 }

@@ -62,11 +62,11 @@ struct Reach {
 struct GraphCounts {
   uint64_t edges[kEdgeClasses] = {};
   uint64_t requests = 0;
-  uint64_t orphans = 0;          // Events without a request.
-  uint64_t untaken = 0;          // Contexts that were handed over, and forgotten before one came.
-  uint64_t missing = 0;          // Takes of something that nobody had handed over.
-  uint64_t mixed = 0;            // Joins of two requests, which stay two.
-  uint64_t forgotten = 0;        // Requests, as there were too many.
+  uint64_t orphans = 0;    // Events without a request.
+  uint64_t untaken = 0;    // Contexts that were handed over, and forgotten before one came.
+  uint64_t missing = 0;    // Takes of something that nobody had handed over.
+  uint64_t mixed = 0;      // Joins of two requests, which stay two.
+  uint64_t forgotten = 0;  // Requests, as there were too many.
 };
 
 struct GraphLimits {

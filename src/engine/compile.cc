@@ -241,14 +241,14 @@ Expected<void> Compiler::check_each_somewhere(const query::Query& query) {
     for (const Site& site : tracee->sites().sites)
       matched.insert(site.source);
   }
-  for (uint16_t source = 0; source < query.sources.size(); ++source) {
+  const auto count = static_cast<uint16_t>(query.sources.size());
+  for (uint16_t source = 0; source < count; ++source) {
     const bool is_in_process = !query::is_kernel_source(query.sources[source].kind);
     if (!is_in_process || matched.contains(source)) continue;
     query::Query alone;
     alone.sources.push_back(query.sources[source]);
     SiteSet sites;
-    const auto found =
-        engine::find_sites(alone, result_.tracees[0]->catalog(), false, {}, sites);
+    const auto found = engine::find_sites(alone, result_.tracees[0]->catalog(), false, {}, sites);
     if (!found) return at_source(query, source, found.error().message);
   }
   return {};

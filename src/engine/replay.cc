@@ -62,9 +62,9 @@ Expected<plan::Joined> separate_for_file(const query::Query& query, const Reques
   for (const auto& [cause, count] : recording.losses.dropped)
     dropped += count;
   if (dropped != 0) {
-    return report.fail(query.joins[0].span,
-                       fmt::format("the file lacks {} events, so what caused what cannot be told",
-                                   dropped));
+    return report.fail(
+        query.joins[0].span,
+        fmt::format("the file lacks {} events, so what caused what cannot be told", dropped));
   }
   std::vector<query::Carrier> carriers = CLEW_TRY(query::carriers_of(vocabulary, nullptr));
   std::erase_if(carriers, [&recording](const query::Carrier& carrier) {

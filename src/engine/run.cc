@@ -258,9 +258,9 @@ Outcome Run::end_of_command(int stop_descriptor) {
 Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSink& sink,
                       Notices& notices) {
   Compiled compiled = CLEW_TRY(compile(request, notices));
-  if (request.accept) CLEW_TRY(request.accept(answer::columns_of(
-                          compiled.joined ? compiled.joined->stages[0].rest
-                                          : compiled.plan.query)));
+  const query::Query& answered =
+      compiled.joined ? compiled.joined->stages[0].rest : compiled.plan.query;
+  if (request.accept) CLEW_TRY(request.accept(answer::columns_of(answered)));
   Run run(request, std::move(compiled), sink, notices);
   CLEW_TRY(run.arm(stop_descriptor));
   run.answer(stop_descriptor);

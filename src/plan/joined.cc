@@ -112,9 +112,23 @@ bool needs_probe(const Expression& expression) {
     case ExpressionKind::Call:
       return expression.function == query::Function::Sample ||
              expression.function == query::Function::Extension;
-    default:
+    case ExpressionKind::Integer:
+    case ExpressionKind::Float:
+    case ExpressionKind::String:
+    case ExpressionKind::Field:
+    case ExpressionKind::Input:
+    case ExpressionKind::Let:
+    case ExpressionKind::Value:
+    case ExpressionKind::Aggregate:
+    case ExpressionKind::JoinColumn:
+    case ExpressionKind::Unary:
+    case ExpressionKind::Binary:
+    case ExpressionKind::Conditional:
+    case ExpressionKind::Convert:
+    case ExpressionKind::In:
       return false;
   }
+  return false;
 }
 
 // Events of one stream, or of one carrier.
@@ -152,6 +166,8 @@ class Separator {
   void place_streams(size_t stage, const Query& query);
   void make_own_columns();
   void place_columns();
+  Expected<void> add_filters(const Emitter& emitter, const Source& source,
+                             Expression& wanted) const;
   Expected<void> add_filters();
   void name_inputs();
   Expected<void> make_events();
@@ -195,10 +211,8 @@ Expected<size_t> Separator::add_stage(const Query& query) {
   add(query.sources, 0);
   for (const query::Join& join : query.joins) {
     add(join.sources, static_cast<uint16_t>(emitter_of_[stage].size()));
-    result_.stages[stage].joins.push_back({.left = join.left,
-                                           .filter = join.filter,
-                                           .count = join.count,
-                                           .after = join.after});
+    result_.stages[stage].joins.push_back(
+        {.left = join.left, .filter = join.filter, .count = join.count, .after = join.after});
     if (join.subquery.empty()) continue;
     const size_t inner = CLEW_TRY(add_stage(join.subquery[0]));
     result_.stages[stage].streams.back().subquery = inner;
@@ -248,9 +262,8 @@ Expected<Expression> Separator::rewrite(size_t stage, const Expression& expressi
   const bool is_late = query::contains(expression, query::runs_in_tracer_only);
   // Conversions are done behind the join, so that a file of events says the same of an argument
   // whatever debug information says of its type.
-  const bool is_leaf = is_common_field(expression) ||
-                       (!streams.mixed && !names && !is_late &&
-                        expression.kind != ExpressionKind::Convert);
+  const bool is_leaf = is_common_field(expression) || (!streams.mixed && !names && !is_late &&
+                                                       expression.kind != ExpressionKind::Convert);
   if (is_leaf) {
     const uint16_t stream = streams.only.value_or(0);
     return input(stream, emitters_[emitter_of_[stage][stream]].leaf(expression), expression);
@@ -360,8 +373,8 @@ void Separator::place_streams(size_t stage, const Query& query) {
     if (stream.subquery) {
       for (const auto& column : query.joins[s - 1].subquery[0].columns) {
         stream.columns.push_back(stream.columns.size());
-        made.rest.inputs.push_back({.name = query.joins[s - 1].name + "." + column.name,
-                                    .type = column.expression.type});
+        made.rest.inputs.push_back(
+            {.name = query.joins[s - 1].name + "." + column.name, .type = column.expression.type});
       }
     } else {
       const Emitter& emitter = emitters_[emitter_of_[stage][s]];
@@ -400,7 +413,8 @@ size_t Separator::common_column(const Expression& field) {
     return value.expression == plain;
   });
   if (found != values.end()) return static_cast<size_t>(found - values.begin());
-  values.push_back({.name = query::print(plain, result_.events), .expression = std::move(plain)});
+  std::string name = query::print(plain, result_.events);
+  values.push_back({.name = std::move(name), .expression = std::move(plain)});
   return values.size() - 1;
 }
 
@@ -410,8 +424,7 @@ size_t Separator::free_slot(const query::Type& type, const std::vector<size_t>& 
   for (size_t i = 0; i < events.values.size(); ++i) {
     const Expression& value = events.values[i].expression;
     const bool is_slot = value.kind == ExpressionKind::Input && i != Joined::kSource;
-    if (is_slot && value.type == type &&
-        std::find(taken.begin(), taken.end(), i) == taken.end())
+    if (is_slot && value.type == type && std::find(taken.begin(), taken.end(), i) == taken.end())
       return i;
   }
   Expression slot;
@@ -481,12 +494,21 @@ void Separator::place_columns() {
         taken.insert(taken.end(), others.begin(), others.end());
     }
     for (const Expression& leaf : emitters_[i].leaves) {
-      const size_t column = is_common_field(leaf) ? common_column(leaf)
-                                                  : free_slot(stored(leaf.type), taken);
+      const size_t column =
+          is_common_field(leaf) ? common_column(leaf) : free_slot(stored(leaf.type), taken);
       emitters_[i].columns.push_back(column);
       taken.push_back(column);
     }
   }
+}
+
+Expected<void> Separator::add_filters(const Emitter& emitter, const Source& source,
+                                      Expression& wanted) const {
+  for (const Expression& filter : emitter.filters) {
+    wanted = CLEW_TRY(query::make_binary(report_, query::BinaryOperator::LogicalAnd,
+                                         {std::move(wanted), bound(filter, source)}, filter.span));
+  }
+  return {};
 }
 
 // One more input, which is 0 where the event is not wanted.
@@ -504,14 +526,8 @@ Expected<void> Separator::add_filters() {
   for (Source& source : events.sources)
     source.inputs.push_back(query::integer_constant(1, query::kInt32, {}));
   for (const Emitter& emitter : emitters_) {
-    for (const Source& source : emitter.sources) {
-      Expression& wanted = find_source(source)->inputs[pass.index];
-      for (const Expression& filter : emitter.filters) {
-        wanted = CLEW_TRY(query::make_binary(report_, query::BinaryOperator::LogicalAnd,
-                                             {std::move(wanted), bound(filter, source)},
-                                             filter.span));
-      }
-    }
+    for (const Source& source : emitter.sources)
+      CLEW_TRY(add_filters(emitter, source, find_source(source)->inputs[pass.index]));
   }
   events.where.push_back(std::move(pass));
   return {};
@@ -529,8 +545,8 @@ void Separator::name_inputs() {
   for (size_t i = 0; i < events.inputs.size(); ++i) {
     std::string meaning;
     for (const Source& source : events.sources) {
-      meaning += fmt::format("{}: {}\n", query::print(source),
-                             query::print(source.inputs[i], events));
+      meaning +=
+          fmt::format("{}: {}\n", query::print(source), query::print(source.inputs[i], events));
     }
     events.inputs[i].name += fmt::format("_{:016x}", std::hash<std::string>()(meaning));
   }

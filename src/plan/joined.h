@@ -40,9 +40,9 @@ struct JoinStage {
     uint16_t after = 0;
   };
   std::vector<Stream> streams;
-  std::vector<Join> joins;  // Of streams 1, 2, …
+  std::vector<Join> joins;     // Of streams 1, 2, …
   std::vector<size_t> pushed;  // Conditions of the query that stand in front of the merge.
-  size_t width = 0;         // Of the joined row.
+  size_t width = 0;            // Of the joined row.
   // Over joined rows, whose columns are its inputs. It has no sources. That of a subquery has its
   // columns as values.
   query::Query rest;

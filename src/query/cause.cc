@@ -42,6 +42,7 @@ constexpr std::array<ClassName, 3> kClasses = {{{"explicit", EdgeClass::Explicit
 template <typename Names>
 std::string nearest(std::string_view name, const Names& all) {
   std::vector<std::string_view> names;
+  names.reserve(all.size());
   for (const auto& each : all)
     names.push_back(each.name);
   return did_you_mean(name, names);
@@ -80,8 +81,7 @@ Expected<Cause> parse_cause(std::string_view cause, std::string_view how) {
                 fmt::format("'how' is explicit, recipe or heuristic, not '{}'{}", how,
                             nearest(how, kClasses)));
   }
-  return Cause{
-      .act = act->act, .across = act->across, .key = std::string(key), .how = known->how};
+  return Cause{.act = act->act, .across = act->across, .key = std::string(key), .how = known->how};
 }
 
 // The tracepoint goes through the language, so that its exports mean what they mean in queries.

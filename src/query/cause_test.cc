@@ -25,9 +25,9 @@ std::string error_of_cause(const std::string& lines) {
 }
 
 TEST(Cause, SaysWhereRequestsBegin) {
-  const auto carriers =
-      read("[[tracepoint]]\nname = \"p\"\nfunction = [\"app!f\", \"app!g\"]\ncause = \"begin\"\n"
-           "[[tracepoint]]\nname = \"other\"\nfunction = \"app!h\"\n");
+  const auto carriers = read(
+      "[[tracepoint]]\nname = \"p\"\nfunction = [\"app!f\", \"app!g\"]\ncause = \"begin\"\n"
+      "[[tracepoint]]\nname = \"other\"\nfunction = \"app!h\"\n");
   ASSERT_TRUE(carriers.has_value()) << carriers.error().message;
   ASSERT_EQ(carriers->size(), 2);
   EXPECT_EQ(print((*carriers)[1].source), "entry(\"app!g\")");
@@ -37,10 +37,10 @@ TEST(Cause, SaysWhereRequestsBegin) {
 }
 
 TEST(Cause, HandsOverByAnExport) {
-  const auto carriers =
-      read("[[tracepoint]]\nname = \"p\"\nfunction = \"app!f\"\nat = \"return\"\n"
-           "exports = { job = \"retval\", n = \"entry.arg1\" }\ncause = \"take job\"\n"
-           "how = \"heuristic\"\n");
+  const auto carriers = read(
+      "[[tracepoint]]\nname = \"p\"\nfunction = \"app!f\"\nat = \"return\"\n"
+      "exports = { job = \"retval\", n = \"entry.arg1\" }\ncause = \"take job\"\n"
+      "how = \"heuristic\"\n");
   ASSERT_TRUE(carriers.has_value()) << carriers.error().message;
   ASSERT_EQ(carriers->size(), 1);
   const Carrier& carrier = carriers->front();
@@ -52,8 +52,9 @@ TEST(Cause, HandsOverByAnExport) {
 }
 
 TEST(Cause, SendsToOtherProcesses) {
-  const auto carriers = read("[[tracepoint]]\nname = \"p\"\nfunction = \"app!f\"\n"
-                             "exports = { id = \"arg0\" }\ncause = \"send id\"\n");
+  const auto carriers = read(
+      "[[tracepoint]]\nname = \"p\"\nfunction = \"app!f\"\n"
+      "exports = { id = \"arg0\" }\ncause = \"send id\"\n");
   ASSERT_TRUE(carriers.has_value()) << carriers.error().message;
   EXPECT_EQ(carriers->front().cause.act, Act::Put);
   EXPECT_TRUE(carriers->front().cause.across);
@@ -61,7 +62,8 @@ TEST(Cause, SendsToOtherProcesses) {
 
 TEST(Cause, IsWrongInThesePlaces) {
   EXPECT_NE(error_of_cause("cause = \"beginn\"\n").find("did you mean 'begin'"), std::string::npos);
-  EXPECT_NE(error_of_cause("cause = \"put\"\n").find("needs the name of an export"), std::string::npos);
+  EXPECT_NE(error_of_cause("cause = \"put\"\n").find("needs the name of an export"),
+            std::string::npos);
   EXPECT_NE(error_of_cause("cause = \"end x\"\n").find("has nothing behind it"), std::string::npos);
   EXPECT_NE(error_of_cause("how = \"recipe\"\n").find("belongs to a 'cause'"), std::string::npos);
   EXPECT_NE(error_of_cause("cause = \"begin\"\nhow = \"recipes\"\n").find("did you mean 'recipe'"),
@@ -69,8 +71,9 @@ TEST(Cause, IsWrongInThesePlaces) {
   EXPECT_NE(error_of_cause("exports = { job = \"arg1\" }\ncause = \"put jop\"\n")
                 .find("no export 'jop'; did you mean 'job'"),
             std::string::npos);
-  EXPECT_NE(error_of_cause("exports = { s = \"str(arg1)\" }\ncause = \"put s\"\n").find("is no number"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of_cause("exports = { s = \"str(arg1)\" }\ncause = \"put s\"\n").find("is no number"),
+      std::string::npos);
 }
 
 }  // namespace

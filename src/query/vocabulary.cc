@@ -227,16 +227,17 @@ class Reader {
     const std::string how = table.contains("how") ? CLEW_TRY(text_of(table, "how")) : "recipe";
     Expected<Cause> cause = parse_cause(text, how);
     if (!cause) return fail_at(*table.get("cause"), cause.error().message);
-    const bool is_known =
-        cause->key.empty() ||
-        std::any_of(exports.begin(), exports.end(),
-                    [&](const TracepointExport& each) { return each.name == cause->key; });
+    const bool is_known = cause->key.empty() || std::any_of(exports.begin(), exports.end(),
+                                                            [&](const TracepointExport& each) {
+                                                              return each.name == cause->key;
+                                                            });
     if (is_known) return std::move(*cause);
     std::vector<std::string_view> names;
+    names.reserve(exports.size());
     for (const TracepointExport& each : exports)
       names.push_back(each.name);
-    return fail_at(*table.get("cause"), fmt::format("no export '{}'{}", cause->key,
-                                                    did_you_mean(cause->key, names)));
+    return fail_at(*table.get("cause"),
+                   fmt::format("no export '{}'{}", cause->key, did_you_mean(cause->key, names)));
   }
 
   // Parsed where it stands in the file, so that an error has its place there. A string with escapes
@@ -271,8 +272,8 @@ class Reader {
             table, fmt::format("all places of '{}' must export the same names", definition.name));
       }
       if (other.cause != definition.cause) {
-        return fail_at(table, fmt::format("all places of '{}' must have the same cause",
-                                          definition.name));
+        return fail_at(table,
+                       fmt::format("all places of '{}' must have the same cause", definition.name));
       }
       for (TracepointPlace& place : definition.places) {
         if (other.places.size() == kPlacesMax) {

@@ -105,8 +105,7 @@ TEST(Causes, OfAProgramThatAVocabularyKnows) {
 
 TEST(Causes, ReachFromJobToJob) {
   const Traced traced = trace_causes("causes", by_maker("causes"));
-  const uint64_t made_by_jobs =
-      traced.truth.at("work") - traced.truth.at("work_of_first_jobs");
+  const uint64_t made_by_jobs = traced.truth.at("work") - traced.truth.at("work_of_first_jobs");
   EXPECT_EQ(traced.counted, (Numbers{{"right", made_by_jobs}}));
 }
 

@@ -17,7 +17,8 @@ namespace {
 
 constexpr uint64_t kExitRounds = 500;
 
-Traced trace_exits(const std::string& name, const std::string& query, uint64_t rounds = kExitRounds) {
+Traced trace_exits(const std::string& name, const std::string& query,
+                   uint64_t rounds = kExitRounds) {
   Victim victim(name);
   return trace_rounds(victim, name, query, rounds);
 }
@@ -83,10 +84,11 @@ TEST(Exits, AProgramWithoutAnUnwinderAnswersZeroAndANote) {
 }
 
 TEST(Exits, EntriesAreReturnsAndExceptions) {
-  const Traced traced = trace_exits("exceptions",
-                              "from e in entry(\"exceptions!*_*\"), return(\"exceptions!*_*\"), "
-                              "exception(\"exceptions!*_*\") group by e.function, e.probe "
-                              "select new { name = e.function, probe = e.probe, calls = count() }");
+  const Traced traced =
+      trace_exits("exceptions",
+                  "from e in entry(\"exceptions!*_*\"), return(\"exceptions!*_*\"), "
+                  "exception(\"exceptions!*_*\") group by e.function, e.probe "
+                  "select new { name = e.function, probe = e.probe, calls = count() }");
   std::map<std::string, Numbers> calls;  // By function and the first word of the probe.
   for (const nlohmann::json& row : traced.report.rows) {
     const auto probe = row.at("probe").get<std::string>();
@@ -107,23 +109,23 @@ TEST(Exits, AnExceptionProbeKnowsTheCallThatIsLeft) {
   const std::string source = "from e in exception(\"exceptions!throw_odd\") ";
   const Traced times =
       trace_exits("exceptions", source +
-                              "group by e.function select new { name = e.function, "
-                              "calls = count(), shortest = min(e.elapsed), "
-                              "longest = max(e.elapsed), largest = max(e.entry.arg0) }");
+                                    "group by e.function select new { name = e.function, "
+                                    "calls = count(), shortest = min(e.elapsed), "
+                                    "longest = max(e.elapsed), largest = max(e.entry.arg0) }");
   ASSERT_EQ(times.report.rows.size(), 1U);
   const nlohmann::json& row = times.report.rows[0];
   EXPECT_EQ(row.at("calls"), times.truth.at("thrown_throw_odd"));
   EXPECT_GT(row.at("shortest"), 0);
   EXPECT_LT(row.at("longest"), 1'000'000'000);
   EXPECT_EQ(row.at("largest"), 2 * (kExitRounds - 1) + 1);
-  const Traced calls =
-      trace_exits("exceptions", source +
-                              "group by e.function, e.entry.arg0 select new { name = e.function, "
-                              "argument = e.entry.arg0, calls = count() }");
+  const Traced calls = trace_exits(
+      "exceptions", source +
+                        "group by e.function, e.entry.arg0 select new { name = e.function, "
+                        "argument = e.entry.arg0, calls = count() }");
   EXPECT_EQ(calls.counted, (Numbers{{"throw_odd", calls.truth.at("thrown_throw_odd")}}));
   const Traced events = trace_exits("exceptions", source +
-                                                "select new { name = e.function, calls = 1, "
-                                                "argument = e.entry.arg0, from = e.caller }");
+                                                      "select new { name = e.function, calls = 1, "
+                                                      "argument = e.entry.arg0, from = e.caller }");
   EXPECT_EQ(events.counted, (Numbers{{"throw_odd", events.truth.at("thrown_throw_odd")}}));
   for (const nlohmann::json& event : events.report.rows) {
     EXPECT_EQ(event.at("argument").get<uint64_t>() % 2, 1U);
@@ -362,10 +364,11 @@ TEST(Exits, FlagsThatAreResultsOrArgumentsSurvive) {
   for (const auto& [name, calls] : both.counted)
     EXPECT_EQ(calls, 2 * both.truth.at(name)) << name;
   // With pairs of them, whose bodies are guarded and call accessors.
-  expect_exact(trace_exits("flags",
-                     "from r in return(\"flags!flag_*\") group by r.function select new { name = "
-                     "r.function, calls = count(), longest = max(r.elapsed) }"),
-               "exit");
+  expect_exact(
+      trace_exits("flags",
+                  "from r in return(\"flags!flag_*\") group by r.function select new { name = "
+                  "r.function, calls = count(), longest = max(r.elapsed) }"),
+      "exit");
 }
 
 }  // namespace

@@ -315,15 +315,15 @@ TEST(Servers, PostgresInsertsAreJoinedWithTheirStatements) {
   const pid_t second_pid = std::stoi(second.ask(who));
   first.ask("create table a (i int); create table b (i int);\n\\echo done");
   const std::string query =
-      "from h in entry(\"postgres!heap_insert\") join s in MostRecent(postgresql.statement) on s -> "
+      "from h in entry(\"postgres!heap_insert\") join s in MostRecent(postgresql.statement) on s "
+      "-> "
       "h select new { name = s.query, calls = count() }";
   Tracer tracer = Tracer::attach(first_pid, query, {"-p", std::to_string(second_pid)});
   Numbers expected;
   for (int i = 1; i <= 20; ++i) {
     Interpreter& session = i % 2 == 0 ? first : second;
-    const std::string text =
-        "insert into " + std::string(i % 3 == 0 ? "a" : "b") + " select generate_series(1, " +
-        std::to_string(i) + ");";
+    const std::string text = "insert into " + std::string(i % 3 == 0 ? "a" : "b") +
+                             " select generate_series(1, " + std::to_string(i) + ");";
     session.ask(text + "\n\\echo done");
     expected[text] = static_cast<uint64_t>(i);
   }
