@@ -7,7 +7,8 @@
 // no memory. Until a query traces it, a call is a call and a return: some 1 ns. The program keeps
 // its symbols (or is linked with -rdynamic), since Clew finds these functions by name.
 //
-// All functions may be called by any thread, in signal handlers, too. A key is the address of what
+// All functions may be called by any thread. In a signal handler that interrupts a traced function
+// they may be missed, and what is joined near that moment is left out. A key is the address of what
 // is handed over: a job in a queue, a connection, a promise. It is never read. Where a key is put
 // again, it carries the newer context.
 #pragma once

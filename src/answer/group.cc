@@ -36,8 +36,8 @@ void add_to(std::span<uint64_t> cell, const aggregate::AggregateSpec& spec,
 
 }  // namespace
 
-Group::Group(const query::Query& query, Decoder& decoder)
-    : query_(query), decoder_(decoder), counted_(schema_of(query)) {
+Group::Group(const query::Query& query, Decoder& decoder, Nulls nulls)
+    : query_(query), decoder_(decoder), nulls_(nulls), counted_(schema_of(query)) {
   key_.resize(counted_.schema().keys.size());
   cells_.resize(counted_.schema().cell_words());
   CLEW_ASSERT(counted_.schema().aggregates.size() == query_.aggregates.size());
@@ -53,7 +53,8 @@ void Group::count(std::span<const Value> row) {
   CLEW_ASSERT(row.size() >= keys);
   CLEW_ASSERT(key_.size() >= keys);
   const std::span<const Value> arguments = row.subspan(keys);
-  if (std::any_of(arguments.begin(), arguments.end(), is_null)) return;
+  const bool has_null = std::any_of(arguments.begin(), arguments.end(), is_null);
+  if (has_null && nulls_ == Nulls::LeaveRowOut) return;
   std::copy_n(row.begin(), keys, key_.begin());
   std::fill(cells_.begin(), cells_.end(), 0);
   size_t word = 0;
@@ -74,7 +75,8 @@ void Group::count(std::span<const Value> row) {
       decoder_.make_key(counted, aggregate.arguments[0].type);
       name_enumerator(query_, counted, aggregate.arguments[0].type);
     }
-    add_to(std::span(cells_).subspan(word, count), spec, aggregate, value);
+    const bool is_left_out = value != nullptr && is_null(*value);
+    if (!is_left_out) add_to(std::span(cells_).subspan(word, count), spec, aggregate, value);
     word += count;
   }
   CLEW_ASSERT(word == cells_.size());

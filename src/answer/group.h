@@ -14,10 +14,11 @@ namespace clew::answer {
 
 class Group final : public Operator {
  public:
-  // Borrows both.
-  Group(const query::Query& query, Decoder& decoder);
+  // Borrows both. A row with an argument that is null does not count, or, as it comes from a left
+  // join, does not for that aggregate alone.
+  enum class Nulls : uint8_t { LeaveRowOut, LeaveAggregateOut };
+  Group(const query::Query& query, Decoder& decoder, Nulls nulls = Nulls::LeaveRowOut);
 
-  // A row with an argument that is null does not count.
   void take(RowBatch& rows) override;
   void finish() override {}
 
@@ -31,6 +32,7 @@ class Group final : public Operator {
 
   const query::Query& query_;
   Decoder& decoder_;
+  Nulls nulls_;
   aggregate::Table counted_;
   uint64_t passed_ = 0;
   // Of the row that is counted.

@@ -63,7 +63,7 @@ class Joins::Stage {
  public:
   explicit Stage(const query::Query& rest)
       : decoder_(names_),
-        group_(rest, decoder_),
+        group_(rest, decoder_, Group::Nulls::LeaveAggregateOut),
         counts_(rest.shape == query::Shape::Groups),
         select_(
             selected(rest), RowLayout{}, [](size_t, Value&) {}, last()),
@@ -125,11 +125,13 @@ JoinCounts Joins::counts() const {
 
 // --- events --------------------------------------------------------------------------------------
 
-void Joins::take(RowBatch& events, RowBatch& rows) {
+size_t Joins::take(RowBatch& events, size_t begin, RowBatch& rows) {
   rows_ = &rows;
-  for (size_t i = 0; i < events.size(); ++i)
-    take_event(events.at(i));
-  drop_forgotten();
+  size_t at = begin;
+  while (at < events.size() && rows.size() < limits_.batch)
+    take_event(events.at(at++));
+  drop_gone();
+  return at;
 }
 
 void Joins::skip(const RowBatch& events) {
@@ -198,11 +200,18 @@ void Joins::give(size_t stage, uint16_t stream, const std::optional<Moment>& mom
     give(asker_[stage].first, asker_[stage].second, moment, rows.at(i));
 }
 
-void Joins::keep(size_t stage, uint16_t stream, const Moment& moment, Values values) {
-  if (kept_ >= limits_.kept) {
-    ++counts_.kept_out;
-    return;
+// False: only the request itself is left, and it is too much alone.
+bool Joins::make_room(uint64_t request) {
+  while (kept_ >= limits_.kept) {
+    if (!graph_.forget_one()) return false;
+    drop_gone();
+    if (!graph_.knows(request)) return false;
   }
+  return true;
+}
+
+void Joins::keep(size_t stage, uint16_t stream, const Moment& moment, Values values) {
+  if (!make_room(moment.request)) return;
   std::vector<BySegment>& request = requests_[moment.request];
   request.resize(streams_);
   request[first_stream_[stage] + stream][moment.segment].push_back(
@@ -213,8 +222,8 @@ void Joins::keep(size_t stage, uint16_t stream, const Moment& moment, Values val
   ++kept_;
 }
 
-void Joins::drop_forgotten() {
-  for (const uint64_t id : graph_.take_forgotten()) {
+void Joins::drop_gone() {
+  for (const uint64_t id : graph_.take_gone()) {
     const auto request = requests_.find(id);
     if (request == requests_.end()) continue;
     for (const BySegment& stream : request->second) {
@@ -227,47 +236,52 @@ void Joins::drop_forgotten() {
 
 // --- the join ------------------------------------------------------------------------------------
 
-// All of the stream that happened before, in the order of their numbers.
-std::vector<Joins::Found> Joins::found(size_t stream, const Moment& later) const {
+namespace {
+
+// How many the join takes at most.
+size_t count_of(const JoinStage::Join& join) {
+  return join.filter == JoinFilter::All ? SIZE_MAX : join.count;
+}
+
+bool is_from_front(const JoinStage::Join& join) {
+  return join.filter != JoinFilter::MostRecent && join.filter != JoinFilter::MostRecentN;
+}
+
+// So many of a range, from its front or its back.
+template <typename Range>
+std::span<const typename Range::value_type> part_of(const Range& range, size_t size,
+                                                    const JoinStage::Join& join) {
+  const size_t count = std::min(size, count_of(join));
+  const size_t begin = is_from_front(join) ? 0 : size - count;
+  return std::span(range).subspan(begin, count);
+}
+
+}  // namespace
+
+// What the join takes of the stream, in the order of their numbers, which rise in each segment.
+std::vector<Joins::Found> Joins::found(size_t stream, const Moment& later,
+                                       const JoinStage::Join& join) const {
   const auto request = requests_.find(later.request);
   if (request == requests_.end()) return {};
   const BySegment& segments = request->second[stream];
+  if (segments.empty()) return {};
   std::vector<Found> all;
   for (const causal::Reach& reach : graph_.before(later)) {
     const auto rows = segments.find(reach.segment);
     if (rows == segments.end()) continue;
-    for (const Kept& row : rows->second) {
-      if (row.step > reach.step) break;
+    const auto end = std::upper_bound(
+        rows->second.begin(), rows->second.end(), reach.step,
+        [](uint64_t step, const Kept& row) { return step < row.step; });
+    const auto size = static_cast<size_t>(end - rows->second.begin());
+    for (const Kept& row : part_of(rows->second, size, join))
       all.push_back({.row = &row, .segment = reach.segment});
-    }
   }
   std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) {
     return std::pair(a.row->number, a.row->order) < std::pair(b.row->number, b.row->order);
   });
-  return all;
+  const std::span<const Found> taken = part_of(all, all.size(), join);
+  return {taken.begin(), taken.end()};
 }
-
-namespace {
-
-// How many of them stay, from the front or from the back.
-template <typename Rows>
-void choose(Rows& rows, const JoinStage::Join& join) {
-  const size_t count = std::min<size_t>(join.count, rows.size());
-  switch (join.filter) {
-    case JoinFilter::All:
-      return;
-    case JoinFilter::First:
-    case JoinFilter::FirstN:
-      rows.resize(count);
-      return;
-    case JoinFilter::MostRecent:
-    case JoinFilter::MostRecentN:
-      rows.erase(rows.begin(), rows.end() - static_cast<ptrdiff_t>(count));
-      return;
-  }
-}
-
-}  // namespace
 
 // False: there were too many rows, and the rest is left out.
 bool Joins::join(size_t stage, size_t index, Joining& joining) {
@@ -281,8 +295,7 @@ bool Joins::join(size_t stage, size_t index, Joining& joining) {
   const JoinStage::Stream& stream = plan.streams[index + 1];
   const std::optional<Moment>& later = joining.moments[join_of.after];
   std::vector<Found> rows;
-  if (later) rows = found(first_stream_[stage] + index + 1, *later);
-  choose(rows, join_of);
+  if (later) rows = found(first_stream_[stage] + index + 1, *later, join_of);
   const auto place = joining.row.begin() + static_cast<ptrdiff_t>(stream.begin);
   for (const Found& each : rows) {
     std::copy(each.row->values.begin(), each.row->values.end(), place);

@@ -4,8 +4,8 @@
 // same request (causal/graph.h). The stages of the plan behind the join, up to the selection or the
 // groups, are here, too.
 //
-// Rows of requests stay until the request is forgotten; their number is bounded, and what found no
-// room is counted.
+// Rows stay until their request is over. Their number is bounded: where there are too many, the
+// least recently used request is forgotten, so that what is joined has all that happened before.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +31,12 @@ namespace clew::answer {
 struct JoinLimits {
   size_t kept = 4'000'000;  // Rows of joined streams, over all requests.
   size_t rows = 100'000;    // That one event may give.
+  size_t batch = 4'096;     // After so many they are taken away.
   causal::GraphLimits graph{};
 };
 
 struct JoinCounts {
   causal::GraphCounts graph{};
-  uint64_t kept_out = 0;  // Rows of joined streams without room.
   uint64_t cut = 0;       // Events that would have given too many rows.
   uint64_t skipped = 0;   // Events beside lost ones.
 };
@@ -49,9 +49,10 @@ class Joins {
   Joins(const Joins&) = delete;
   Joins& operator=(const Joins&) = delete;
 
-  // Rows of events, in order. Shape::Events: adds rows of the query's values. Shape::Groups: counts
-  // them, and leaves `rows` alone. Leaves any in `events`.
-  void take(RowBatch& events, RowBatch& rows);
+  // Rows of events, in order, from `begin` on. Shape::Events: adds rows of the query's values.
+  // Shape::Groups: counts them, and leaves `rows` alone. Returns where to go on, once `rows` are
+  // taken away; at the end that is the size of `events`.
+  size_t take(RowBatch& events, size_t begin, RowBatch& rows);
   // Some events in the place of these rows are lost, edges among them perhaps: they are joined with
   // nothing, and what came before them is not what later ones go on from. Unknown is better than
   // wrong.
@@ -66,7 +67,7 @@ class Joins {
   using Values = std::span<const aggregate::Value>;
   // What a joined stream has brought, in one segment of a request.
   struct Kept {
-    uint32_t step = 0;
+    uint64_t step = 0;
     uint64_t number = 0;
     uint64_t order = 0;  // Of its coming: between equal numbers.
     std::vector<aggregate::Value> values;
@@ -90,8 +91,10 @@ class Joins {
             Values values);
   void keep(size_t stage, uint16_t stream, const causal::Moment& moment, Values values);
   bool join(size_t stage, size_t index, Joining& joining);
-  [[nodiscard]] std::vector<Found> found(size_t stream, const causal::Moment& later) const;
-  void drop_forgotten();
+  bool make_room(uint64_t request);
+  [[nodiscard]] std::vector<Found> found(size_t stream, const causal::Moment& later,
+                                         const plan::JoinStage::Join& join) const;
+  void drop_gone();
 
   const plan::Joined& joined_;
   JoinLimits limits_;

@@ -40,64 +40,99 @@ Graph::Request* Graph::find(uint64_t request) {
   return &found->second;
 }
 
-void Graph::forget(uint64_t request) {
+void Graph::drop(uint64_t request) {
   const auto found = requests_.find(request);
   CLEW_ASSERT(found != requests_.end());
+  reaches_ -= found->second.reaches;
   ages_.erase(found->second.age);
   requests_.erase(found);
   gone_.push_back(request);
+}
+
+bool Graph::forget_one() {
+  if (ages_.empty()) return false;
+  drop(ages_.front());
   ++counts_.forgotten;
+  return true;
+}
+
+// --- who is where --------------------------------------------------------------------------------
+
+// One less is in it.
+void Graph::release(uint64_t request) {
+  const auto found = requests_.find(request);
+  if (found == requests_.end()) return;
+  CLEW_ASSERT(found->second.references > 0);
+  if (--found->second.references == 0) drop(request);
+}
+
+template <typename Who>
+void Graph::leave(Places<Who>& places, const Who& who) {
+  const auto found = places.all.find(who);
+  if (found == places.all.end()) return;
+  const uint64_t request = found->second.place.request;
+  places.ages.erase(found->second.age);
+  places.all.erase(found);
+  release(request);
 }
 
 // Null: it is in no request, or in one that is forgotten.
-Graph::Place* Graph::place_of(Thread thread) {
-  const auto found = threads_.find(thread);
-  if (found == threads_.end()) return nullptr;
-  if (find(found->second.request) != nullptr) return &found->second;
-  threads_.erase(found);
+template <typename Who>
+Graph::Place* Graph::place_of(Places<Who>& places, const Who& who) {
+  const auto found = places.all.find(who);
+  if (found == places.all.end()) return nullptr;
+  if (find(found->second.place.request) != nullptr) return &found->second.place;
+  leave(places, who);
   return nullptr;
 }
 
-// Threads that have ended are told by nobody; those whose requests are forgotten make room.
-void Graph::set_place(Thread thread, Place place) {
-  if (threads_.size() >= limits_.threads && !threads_.contains(thread)) {
-    std::erase_if(threads_,
-                  [this](const auto& each) { return !requests_.contains(each.second.request); });
-    if (threads_.size() >= limits_.threads) return;
-  }
-  threads_[thread] = place;
+// The request is held before the one that `who` leaves may end: they can be one.
+template <typename Who>
+void Graph::set(Places<Who>& places, const Who& who, const Place& place, size_t limit) {
+  ++requests_.at(place.request).references;
+  leave(places, who);
+  if (places.all.size() >= limit) leave(places, Who(places.ages.front()));
+  places.ages.push_back(who);
+  places.all[who] = {.place = place, .age = std::prev(places.ages.end())};
 }
 
+// --- edges ---------------------------------------------------------------------------------------
+
 void Graph::begin(Thread thread) {
-  if (requests_.size() >= limits_.requests) forget(ages_.front());
+  leave(threads_, thread);
+  if (requests_.size() >= limits_.requests) (void)forget_one();
   const uint64_t request = ++last_request_;
   ages_.push_back(request);
   Request& made = requests_[request];
   made.age = std::prev(ages_.end());
-  made.segments.emplace_back();
-  set_place(thread, {.request = request});
+  made.segments.push_back({.before = std::make_shared<const Reaches>()});
+  set(threads_, thread, {.request = request}, limits_.threads);
   ++counts_.requests;
 }
 
 void Graph::end(Thread thread) {
-  threads_.erase(thread);
+  leave(threads_, thread);
 }
 
 void Graph::put(Thread thread, Key key) {
-  const auto known = contexts_.find(key);
-  if (known != contexts_.end()) {
-    order_.erase(known->second.second);
-    contexts_.erase(known);
+  const Place* const place = place_of(threads_, thread);
+  if (place == nullptr) return leave(keys_, key);
+  set(keys_, key, Place(*place), limits_.contexts);
+}
+
+// What happened before a segment that goes on behind all of these places.
+std::shared_ptr<const Graph::Reaches> Graph::reaches_behind(Request& request,
+                                                            const std::vector<Place>& behind) {
+  const bool is_same = behind.size() == 1 && behind[0].step == 0;
+  if (is_same) return request.segments[behind[0].segment].before;
+  Reaches all;
+  for (const Place& place : behind) {
+    all = united(all, *request.segments[place.segment].before);
+    if (place.step != 0) all = united(all, {{.segment = place.segment, .step = place.step}});
   }
-  const Place* const place = place_of(thread);
-  if (place == nullptr) return;
-  if (contexts_.size() >= limits_.contexts) {
-    contexts_.erase(order_.begin()->second);
-    order_.erase(order_.begin());
-    ++counts_.untaken;
-  }
-  order_[++last_put_] = key;
-  contexts_[key] = {*place, last_put_};
+  request.reaches += all.size();
+  reaches_ += all.size();
+  return std::make_shared<const Reaches>(std::move(all));
 }
 
 // A new segment behind all of them, which are of one request.
@@ -107,67 +142,60 @@ void Graph::go_on(Thread thread, const std::vector<Place>& behind) {
   Request* const request = find(id);
   CLEW_ASSERT(request != nullptr);
   if (request->segments.size() >= limits_.segments) {
-    forget(id);
-    threads_.erase(thread);
-    return;
+    drop(id);
+    ++counts_.forgotten;
+    return leave(threads_, thread);
   }
-  Segment next;
   uint64_t number = 0;
   for (const Place& place : behind) {
     CLEW_ASSERT(place.request == id);
-    const Segment& from = request->segments[place.segment];
-    next.before = united(next.before, from.before);
-    if (place.step != 0)
-      next.before = united(next.before, {{.segment = place.segment, .step = place.step}});
     number = std::max(number, place.number);
   }
-  request->segments.push_back(std::move(next));
+  request->segments.push_back({.before = reaches_behind(*request, behind)});
   const auto segment = static_cast<uint32_t>(request->segments.size() - 1);
-  set_place(thread, {.request = id, .segment = segment, .step = 0, .number = number});
+  set(threads_, thread, {.request = id, .segment = segment, .number = number}, limits_.threads);
+  // This one was used last: it goes only when it is alone.
+  while (reaches_ > limits_.reaches && forget_one()) {
+  }
 }
 
 void Graph::take(Thread thread, Key key, EdgeClass how) {
-  const auto found = contexts_.find(key);
-  if (found == contexts_.end() || find(found->second.first.request) == nullptr) {
+  const Place* const from = place_of(keys_, key);
+  if (from == nullptr) {
     ++counts_.missing;
-    end(thread);
-    return;
+    return leave(threads_, thread);
   }
   ++counts_.edges[static_cast<size_t>(how)];
-  go_on(thread, {found->second.first});
+  go_on(thread, {*from});
 }
 
 void Graph::join(Thread thread, Key key, EdgeClass how) {
-  const Place* const own = place_of(thread);
+  const Place* const own = place_of(threads_, thread);
   if (own == nullptr) return take(thread, key, how);
-  const auto found = contexts_.find(key);
-  if (found == contexts_.end() || find(found->second.first.request) == nullptr) {
+  const Place* const from = place_of(keys_, key);
+  if (from == nullptr) {
     ++counts_.missing;
     return;
   }
-  if (found->second.first.request != own->request) {
+  if (from->request != own->request) {
     ++counts_.mixed;
     return;
   }
   ++counts_.edges[static_cast<size_t>(how)];
-  go_on(thread, {*own, found->second.first});
-}
-
-void Graph::fork(Thread parent, Thread child, EdgeClass how) {
-  const Place* const place = place_of(parent);
-  if (place == nullptr) return end(child);
-  ++counts_.edges[static_cast<size_t>(how)];
-  go_on(child, {*place});
+  go_on(thread, {*own, *from});
 }
 
 void Graph::lose() {
-  threads_.clear();
-  contexts_.clear();
-  order_.clear();
+  while (!ages_.empty())
+    drop(ages_.front());
+  threads_ = {};
+  keys_ = {};
 }
 
+// --- events --------------------------------------------------------------------------------------
+
 std::optional<Moment> Graph::event(Thread thread) {
-  Place* const place = place_of(thread);
+  Place* const place = place_of(threads_, thread);
   if (place == nullptr) {
     ++counts_.orphans;
     return std::nullopt;
@@ -184,7 +212,7 @@ std::vector<Reach> Graph::before(const Moment& moment) const {
   if (found == requests_.end()) return {};
   CLEW_ASSERT(moment.segment < found->second.segments.size());
   CLEW_ASSERT(moment.step > 0);
-  const std::vector<Reach>& first = found->second.segments[moment.segment].before;
+  const Reaches& first = *found->second.segments[moment.segment].before;
   if (moment.step == 1) return first;
   return united(first, {{.segment = moment.segment, .step = moment.step - 1}});
 }

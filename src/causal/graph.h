@@ -7,15 +7,17 @@
 // happened before an event is then a step in each of some segments (Lamport, "Time, clocks, and the
 // ordering of events in a distributed system", 1978, over the edges of one request alone).
 //
-// Memory is bounded: the oldest of too many requests is forgotten, and so is the oldest of too many
-// contexts that were handed over and not taken. Both are counted.
+// A request is over when no thread is in it and nothing that could be taken carries it. Memory is
+// bounded: where there is too much of something, the least recently used request is forgotten.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -26,7 +28,7 @@ namespace clew::causal {
 // How an edge is known, from the best to the least (docs/decisions/joins.md).
 enum class EdgeClass : uint8_t {
   Explicit,   // The program says so itself.
-  Sound,      // It cannot be otherwise: a thread that a thread has begun.
+  Sound,      // It cannot be otherwise.
   Recipe,     // A profile of the program says so, and was measured.
   Heuristic,  // The same rules without such a profile.
 };
@@ -49,30 +51,30 @@ struct Key {
 struct Moment {
   uint64_t request = 0;
   uint32_t segment = 0;
-  uint32_t step = 0;    // In its segment: 1, 2, …; 0: before its first event.
+  uint64_t step = 0;    // In its segment: 1, 2, …; 0: before its first event.
   uint64_t number = 0;  // Lamport's: one more than the largest of what happened before.
 };
 
 // The first steps of a segment, up to and with the last one.
 struct Reach {
   uint32_t segment = 0;
-  uint32_t step = 0;
+  uint64_t step = 0;
 };
 
 struct GraphCounts {
-  uint64_t edges[kEdgeClasses] = {};
+  std::array<uint64_t, kEdgeClasses> edges{};
   uint64_t requests = 0;
   uint64_t orphans = 0;    // Events without a request.
-  uint64_t untaken = 0;    // Contexts that were handed over, and forgotten before one came.
   uint64_t missing = 0;    // Takes of something that nobody had handed over.
   uint64_t mixed = 0;      // Joins of two requests, which stay two.
-  uint64_t forgotten = 0;  // Requests, as there were too many.
+  uint64_t forgotten = 0;  // Requests that were not over: there was too much.
 };
 
 struct GraphLimits {
   size_t requests = 100'000;
-  size_t segments = 4'096;  // Of one request; behind that it takes over no more, and is forgotten.
-  size_t contexts = 1'000'000;
+  size_t segments = 4'096;       // Of one request.
+  size_t reaches = 10'000'000;   // All that segments know of others.
+  size_t contexts = 1'000'000;   // That are put.
   size_t threads = 100'000;
 };
 
@@ -92,9 +94,6 @@ class Graph {
   void take(Thread thread, Key key, EdgeClass how);
   // The thread goes on behind what was put, and behind what it did itself.
   void join(Thread thread, Key key, EdgeClass how);
-  // `child` goes on where its parent is.
-  void fork(Thread parent, Thread child, EdgeClass how);
-
   // Something was lost: nothing is known of any thread or key until it begins anew.
   void lose();
 
@@ -104,37 +103,59 @@ class Graph {
   // All that happened before it, itself left out, in order of segments.
   [[nodiscard]] std::vector<Reach> before(const Moment& moment) const;
 
-  // Requests that were forgotten since the last call: nothing refers to them any more.
-  std::vector<uint64_t> take_forgotten() { return std::exchange(gone_, {}); }
+  // Makes room: the least recently used request is forgotten. False: there is none.
+  bool forget_one();
+  [[nodiscard]] bool knows(uint64_t request) const { return requests_.contains(request); }
+  // Requests that are over or forgotten since the last call.
+  std::vector<uint64_t> take_gone() { return std::exchange(gone_, {}); }
   [[nodiscard]] const GraphCounts& counts() const { return counts_; }
 
  private:
+  using Reaches = std::vector<Reach>;
   struct Segment {
-    std::vector<Reach> before;  // Sorted; what happened before its first step.
-    uint32_t steps = 0;
+    std::shared_ptr<const Reaches> before;  // Sorted; what happened before its first step.
+    uint64_t steps = 0;
   };
   struct Request {
     std::vector<Segment> segments;
+    size_t references = 0;  // Threads and keys that are in it.
+    size_t reaches = 0;     // That its segments hold, shared ones once.
     std::list<uint64_t>::iterator age;
   };
   // Where somebody is: behind this step. One adds steps to a segment: the thread in which it began.
   using Place = Moment;
+  // Places by who is there, the least recently set first.
+  template <typename Who>
+  struct Places {
+    struct At {
+      Place place;
+      typename std::list<Who>::iterator age;
+    };
+    std::map<Who, At> all;
+    std::list<Who> ages;
+  };
 
   Request* find(uint64_t request);
-  Place* place_of(Thread thread);
-  void set_place(Thread thread, Place place);
+  template <typename Who>
+  Place* place_of(Places<Who>& places, const Who& who);
+  template <typename Who>
+  void set(Places<Who>& places, const Who& who, const Place& place, size_t limit);
+  template <typename Who>
+  void leave(Places<Who>& places, const Who& who);
+  void release(uint64_t request);
   void go_on(Thread thread, const std::vector<Place>& behind);
-  void forget(uint64_t request);
+  std::shared_ptr<const Reaches> reaches_behind(Request& request,
+                                                const std::vector<Place>& behind);
+  void drop(uint64_t request);
 
   GraphLimits limits_;
   GraphCounts counts_;
   uint64_t last_request_ = 0;
+  size_t reaches_ = 0;
   std::unordered_map<uint64_t, Request> requests_;
   std::list<uint64_t> ages_;  // Least recently used first.
-  std::map<Thread, Place> threads_;
-  std::map<Key, std::pair<Place, uint64_t>> contexts_;  // And the place in `order_`.
-  std::map<uint64_t, Key> order_;
-  uint64_t last_put_ = 0;
+  Places<Thread> threads_;
+  Places<Key> keys_;
   std::vector<uint64_t> gone_;
 };
 

@@ -105,14 +105,19 @@ TEST(Graph, RequestsAreNotMixed) {
   EXPECT_EQ(graph.counts().mixed, 1);
 }
 
-TEST(Graph, AChildGoesOnWhereItsParentIs) {
+TEST(Graph, ARequestIsOverWhenNobodyIsInIt) {
   Graph graph;
   graph.begin(kFirst);
-  const Moment before = *graph.event(kFirst);
-  graph.fork(kFirst, kThird, EdgeClass::Sound);
-  EXPECT_TRUE(happened_before(graph, before, *graph.event(kThird)));
-  graph.fork(kSecond, kThird, EdgeClass::Sound);
-  EXPECT_FALSE(graph.event(kThird));
+  graph.put(kFirst, {1, 1});
+  graph.end(kFirst);
+  EXPECT_TRUE(graph.take_gone().empty());
+  graph.take(kSecond, {1, 1}, kHow);
+  graph.put(kThird, {1, 1});  // The key is used again, outside of requests.
+  EXPECT_TRUE(graph.take_gone().empty());
+  EXPECT_TRUE(graph.event(kSecond));
+  graph.begin(kSecond);
+  EXPECT_EQ(graph.take_gone(), std::vector<uint64_t>{1});
+  EXPECT_EQ(graph.counts().forgotten, 0);
 }
 
 TEST(Graph, TheLeastRecentlyUsedRequestIsForgotten) {
@@ -121,7 +126,7 @@ TEST(Graph, TheLeastRecentlyUsedRequestIsForgotten) {
   graph.begin(kSecond);
   ASSERT_TRUE(graph.event(kFirst));
   graph.begin(kThird);
-  EXPECT_EQ(graph.take_forgotten(), std::vector<uint64_t>{2});
+  EXPECT_EQ(graph.take_gone(), std::vector<uint64_t>{2});
   EXPECT_TRUE(graph.event(kFirst));
   EXPECT_FALSE(graph.event(kSecond));
   EXPECT_EQ(graph.counts().forgotten, 1);
@@ -136,18 +141,61 @@ TEST(Graph, TheOldestContextIsForgottenWhereThereAreTooMany) {
   EXPECT_FALSE(graph.event(kSecond));
   graph.take(kSecond, {1, 3}, kHow);
   EXPECT_TRUE(graph.event(kSecond));
-  EXPECT_EQ(graph.counts().untaken, 1);
+}
+
+TEST(Graph, TheOldestThreadIsForgottenWhereThereAreTooMany) {
+  Graph graph({.threads = 2});
+  graph.begin(kFirst);
+  graph.begin(kSecond);
+  graph.begin(kThird);
+  EXPECT_FALSE(graph.event(kFirst));
+  EXPECT_TRUE(graph.event(kSecond));
+  EXPECT_TRUE(graph.event(kThird));
+}
+
+// Hands over and back, an event each time, `count` times.
+void hand_over(Graph& graph, Thread from, Thread to, int count) {
+  for (int i = 0; i < count; ++i) {
+    (void)graph.event(from);
+    graph.put(from, {1, 9});
+    graph.take(to, {1, 9}, kHow);
+    std::swap(from, to);
+  }
 }
 
 TEST(Graph, ARequestOfTooManySegmentsIsForgotten) {
   Graph graph({.segments = 3});
   graph.begin(kFirst);
-  for (int i = 0; i < 2; ++i)
-    graph.fork(kFirst, kSecond, kHow);
+  hand_over(graph, kFirst, kSecond, 2);
   EXPECT_TRUE(graph.event(kFirst));
-  graph.fork(kFirst, kSecond, kHow);
+  hand_over(graph, kFirst, kSecond, 1);
   EXPECT_FALSE(graph.event(kFirst));
+  EXPECT_FALSE(graph.event(kSecond));
   EXPECT_EQ(graph.counts().forgotten, 1);
+}
+
+TEST(Graph, TheLeastRecentlyUsedMakesRoomForWhatOthersKnow) {
+  Graph graph({.reaches = 100});
+  graph.begin(kThird);
+  graph.begin(kFirst);
+  hand_over(graph, kFirst, kSecond, 10);  // 1 + 2 + … + 10
+  EXPECT_TRUE(graph.event(kThird));
+  EXPECT_TRUE(graph.event(kFirst));
+  hand_over(graph, kFirst, kSecond, 10);
+  EXPECT_FALSE(graph.event(kThird));
+  EXPECT_FALSE(graph.event(kFirst));  // It was alone, and still too much.
+  EXPECT_EQ(graph.counts().forgotten, 2);
+}
+
+TEST(Graph, BehindALossNothingIsKnown) {
+  Graph graph;
+  graph.begin(kFirst);
+  graph.put(kFirst, {1, 1});
+  graph.lose();
+  EXPECT_EQ(graph.take_gone(), std::vector<uint64_t>{1});
+  EXPECT_FALSE(graph.event(kFirst));
+  graph.take(kSecond, {1, 1}, kHow);
+  EXPECT_FALSE(graph.event(kSecond));
 }
 
 // --- against histories that are written out as sets ----------------------------------------------
@@ -192,8 +240,6 @@ class Model {
       move(thread, keys_.contains(key) ? &keys_[key] : nullptr);
     } else if (dice < 40) {
       join(thread, key);
-    } else if (dice < 44) {
-      fork(thread, any_thread());
     } else {
       event(thread);
     }
@@ -202,11 +248,6 @@ class Model {
   void begin(Thread thread) {
     graph_.begin(thread);
     threads_[thread] = {.request = ++requests_, .events = {}};
-  }
-
-  void fork(Thread thread, Thread child) {
-    graph_.fork(thread, child, kHow);
-    if (child != thread) move(child, threads_.contains(thread) ? &threads_[thread] : nullptr);
   }
 
   void move(Thread thread, const History* to) {

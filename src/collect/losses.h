@@ -43,7 +43,8 @@ inline constexpr std::string_view kMissedOtherRequest = "other_request";
 inline constexpr std::string_view kMissedBesideLoss = "beside_loss";
 // In Losses::causal.
 inline constexpr std::string_view kCausalRequests = "requests";
-inline constexpr std::string_view kDroppedJoins = "joins_full";
+// That were not over: too much was kept for them.
+inline constexpr std::string_view kDroppedRequests = "requests_full";
 inline constexpr std::string_view kDroppedJoinRows = "join_rows";
 // Frames of a file of events that did not have their checksum.
 inline constexpr std::string_view kDroppedFrames = "damaged_frames";

@@ -5,8 +5,10 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/error.h"
+#include "collect/losses.h"
 #include "engine/tracee.h"
 #include "plan/joined.h"
 #include "query/diagnostic.h"
@@ -19,11 +21,18 @@ struct CauseRequest {
   const query::Vocabulary& vocabulary;
   query::TypeSource* types;  // May be null.
   const query::Reporter& report;
+  bool allow_missing = false;  // A program or library that comes later may begin one.
 };
 
-// Those of the vocabulary's carriers count that one of the processes has. Errors: InvalidQuery when
-// no request begins in any, and those of plan::separate().
+// Errors: InvalidQuery when no request begins in any of them, and those of plan::separate().
 Expected<plan::Joined> separate_causes(const query::Query& query, const CauseRequest& request,
                                        std::span<const std::unique_ptr<Tracee>> tracees);
+
+// Of a process whose sites are found. Errors: InvalidQuery for two streams with a place in common.
+Expected<void> check_places(const plan::Joined& joined, const query::Reporter& report,
+                            Tracee& tracee);
+// Of one that is attached. Errors: Refused, for a place that hands requests on.
+Expected<void> check_carriers(const plan::Joined& joined, Tracee& tracee,
+                              const std::vector<collect::RefusedSite>& refused);
 
 }  // namespace clew::engine

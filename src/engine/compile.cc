@@ -78,7 +78,7 @@ class Compiler {
   Expected<void> compile_as_uprobes(const query::Query& query);
   Expected<query::Query> separate(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
-  Expected<void> check_each_somewhere(const query::Query& query);
+  Expected<void> check_streams(const query::Query& query);
   [[nodiscard]] std::string way_to_wait(Tracee& tracee, const query::Source& source,
                                         const Error& error) const;
   template <typename Sites>
@@ -200,9 +200,17 @@ Expected<query::Query> Compiler::parse() {
 
 // What is traced. Each of its sources is in some of the processes, and need not be in all.
 Expected<query::Query> Compiler::separate(const query::Query& query) {
+  std::optional<CatalogTypes> program;
+  if (!result_.tracees.empty()) program.emplace(result_.tracees[0]->catalog());
+  EventTypes types(catalogue_, events_, program ? &*program : nullptr, places_.kernel);
   const query::Reporter report(request_.text);
-  result_.joined = CLEW_TRY(separate_causes(
-      query, {.vocabulary = vocabulary_, .types = nullptr, .report = report}, result_.tracees));
+  result_.joined = CLEW_TRY(
+      separate_causes(query,
+                      {.vocabulary = vocabulary_,
+                       .types = &types,
+                       .report = report,
+                       .allow_missing = request_.allow_missing || request_.follow_forks},
+                      result_.tracees));
   return result_.joined->events;
 }
 
@@ -227,24 +235,27 @@ Expected<void> Compiler::find_sites(const query::Query& query) {
   }
   result_.tracees = std::move(found);
   if (result_.tracees.empty()) return first;
-  if (result_.joined && !request_.allow_missing) CLEW_TRY(check_each_somewhere(query));
+  if (result_.joined) CLEW_TRY(check_streams(query));
   if (count > kSitesMax && !request_.is_sure) {
     return at_source(query, largest_source(), too_many(count));
   }
   return {};
 }
 
-// The nearest name is that of the first process.
-Expected<void> Compiler::check_each_somewhere(const query::Query& query) {
+// Each is somewhere, and no two at one place. The nearest name is that of the first process.
+Expected<void> Compiler::check_streams(const query::Query& query) {
   std::set<uint16_t> matched;
   for (const auto& tracee : result_.tracees) {
+    CLEW_TRY(check_places(*result_.joined, query::Reporter(request_.text), *tracee));
     for (const Site& site : tracee->sites().sites)
       matched.insert(site.source);
   }
+  if (request_.allow_missing) return {};
   const auto count = static_cast<uint16_t>(query.sources.size());
   for (uint16_t source = 0; source < count; ++source) {
     const bool is_in_process = !query::is_kernel_source(query.sources[source].kind);
-    if (!is_in_process || matched.contains(source)) continue;
+    const bool is_stream = result_.joined->is_stream(source);
+    if (!is_in_process || !is_stream || matched.contains(source)) continue;
     query::Query alone;
     alone.sources.push_back(query.sources[source]);
     SiteSet sites;

@@ -53,26 +53,32 @@ Expected<std::unique_ptr<session::RecordedFile>> open_file(const std::string& pa
                                              file.error().message, path));
 }
 
-// The carriers are those that the file has events of. An edge that is lost would make others wrong.
-Expected<plan::Joined> separate_for_file(const query::Query& query, const Request& request,
+// The carriers are those that the file has events of.
+Expected<plan::Joined> separate_for_file(const query::Query& query,
                                          const query::Vocabulary& vocabulary,
-                                         const session::Recording& recording) {
-  const query::Reporter report(request.text);
-  uint64_t dropped = 0;
-  for (const auto& [cause, count] : recording.losses.dropped)
-    dropped += count;
-  if (dropped != 0) {
-    return report.fail(
-        query.joins[0].span,
-        fmt::format("the file lacks {} events, so what caused what cannot be told", dropped));
-  }
-  std::vector<query::Carrier> carriers = CLEW_TRY(query::carriers_of(vocabulary, nullptr));
-  std::erase_if(carriers, [&recording](const query::Carrier& carrier) {
-    const std::string name = query::print(carrier.source);
-    const auto& sources = recording.sources;
-    return std::find(sources.begin(), sources.end(), name) == sources.end();
-  });
+                                         const session::RecordedFile& file,
+                                         const query::Reporter& report) {
+  const auto& sources = file.recording().sources;
+  const auto is_there = [&sources](const query::Source& source) {
+    return std::find(sources.begin(), sources.end(), query::print(source)) != sources.end();
+  };
+  std::vector<query::Carrier> carriers =
+      CLEW_TRY(query::carriers_of(vocabulary, nullptr, is_there));
+  std::erase_if(carriers,
+                [&](const query::Carrier& carrier) { return !is_there(carrier.source); });
   return plan::separate(query, carriers, report);
+}
+
+// An edge that is lost would make others wrong.
+Expected<void> check_whole(const session::RecordedFile& file, const plan::Joined& joined) {
+  constexpr std::string_view kWhy = "so what caused what cannot be told";
+  if (!file.is_whole()) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("the file is damaged, or has no end, {}", kWhy));
+  }
+  const uint64_t lost = session::lost_edges(file.recording().losses, joined);
+  if (lost == 0) return {};
+  return fail(ErrorCode::InvalidQuery, fmt::format("the file lacks {} events, {}", lost, kWhy));
 }
 
 }  // namespace
@@ -83,7 +89,9 @@ Expected<void> replay(const Request& request, int stop_descriptor, output::RowSi
   query::Query query = CLEW_TRY(parse_for_file(request, vocabulary));
   std::optional<plan::Joined> joined;
   if (!query.joins.empty()) {
-    joined = CLEW_TRY(separate_for_file(query, request, vocabulary, file->recording()));
+    const query::Reporter report(request.text);
+    joined = CLEW_TRY(separate_for_file(query, vocabulary, *file, report));
+    CLEW_TRY(check_whole(*file, *joined));
     query = joined->events;
   }
   const query::Query& answered = joined ? joined->stages[0].rest : query;

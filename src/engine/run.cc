@@ -12,6 +12,7 @@
 
 #include "answer/columns.h"
 #include "base/log.h"
+#include "engine/causes.h"
 #include "engine/compile.h"
 #include "engine/processes.h"
 #include "engine/stop_signal.h"
@@ -95,6 +96,10 @@ Expected<void> Run::arm(int stop_descriptor) {
   make_session();
   const collect::Losses now = session_->losses();
   CLEW_TRY(check_any_site(now));
+  if (compiled_.joined && processes_) {
+    for (const auto& tracee : processes_->tracees())
+      CLEW_TRY(check_carriers(*compiled_.joined, *tracee, now.refused));
+  }
   CLEW_TRY(session_->begin());
   log_step(0, "the session begins: {}", traced_text(now));
   if (compiled_.launched) CLEW_TRY(compiled_.launched->resume());

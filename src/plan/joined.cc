@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "aggregate/hash.h"
 #include "base/assert.h"
 #include "plan/plan.h"
 #include "query/arithmetic.h"
@@ -138,7 +138,10 @@ struct Emitter {
   std::vector<Expression> filters;  // In the probe.
   std::vector<size_t> columns;      // Of each leaf, in a row of `events`.
   JoinRole role;
-  bool shares = false;  // A source of it is another's, too.
+  bool shares = false;  // A source of it is another stream's, too.
+  // What happens at one hit in this order: a thread goes on in a request, there is an event, and it
+  // hands over.
+  enum class Turn : uint8_t { Before, Event, Behind } turn = Turn::Event;
 
   size_t leaf(const Expression& expression) {
     const auto found = std::find(leaves.begin(), leaves.end(), expression);
@@ -171,7 +174,7 @@ class Separator {
   Expected<void> add_filters();
   void name_inputs();
   Expected<void> make_events();
-  std::vector<Source>::iterator find_source(const Source& source);
+  std::vector<Source>::iterator find_source(const Source& source, Emitter::Turn turn);
   size_t common_column(const Expression& field);
   size_t free_slot(const query::Type& type, const std::vector<size_t>& taken);
   void add_source(const Emitter& emitter, const Source& source);
@@ -179,6 +182,7 @@ class Separator {
   const query::Reporter& report_;
   Joined result_;
   std::vector<Emitter> emitters_;
+  std::vector<Emitter::Turn> turns_;  // By source of `events`.
   // By stage and stream: its emitter, unless it is a subquery.
   std::vector<std::vector<size_t>> emitter_of_;
   std::vector<const Query*> queries_;  // By stage.
@@ -193,9 +197,19 @@ size_t Separator::add_emitter(std::vector<Source> sources, JoinRole role) {
   return emitters_.size() - 1;
 }
 
+// A thread that begins, or goes on, does so before the event, and hands over behind it.
+bool is_before_event(query::Act act) {
+  using query::Act;
+  return act == Act::Begin || act == Act::Take || act == Act::Join;
+}
+
 void Separator::add_carrier(const query::Carrier& carrier) {
   const size_t at = add_emitter({carrier.source}, {.carrier = carrier});
-  if (carrier.key) emitters_[at].leaf(*carrier.key);
+  using Turn = Emitter::Turn;
+  emitters_[at].turn = is_before_event(carrier.cause.act) ? Turn::Before : Turn::Behind;
+  if (!carrier.key) return;
+  emitters_[at].leaf(*carrier.key);
+  if (query::contains(*carrier.key, query::reads_memory)) result_.carriers_read_memory = true;
 }
 
 Expected<size_t> Separator::add_stage(const Query& query) {
@@ -225,6 +239,7 @@ bool is_same_place(const Source& a, const Source& b) {
 }
 
 bool have_common_source(const Emitter& one, const Emitter& other) {
+  if (one.turn != other.turn) return false;
   return std::any_of(one.sources.begin(), one.sources.end(), [&other](const Source& source) {
     return std::any_of(other.sources.begin(), other.sources.end(),
                        [&source](const Source& its) { return is_same_place(source, its); });
@@ -450,8 +465,9 @@ Expression bound(const Expression& expression, const Source& source) {
 // The place of one of the emitter's sources, with what it asks of it.
 void Separator::add_source(const Emitter& emitter, const Source& source) {
   Query& events = result_.events;
-  auto found = find_source(source);
+  auto found = find_source(source, emitter.turn);
   if (found == events.sources.end()) {
+    turns_.push_back(emitter.turn);
     Source made = source;
     made.inputs.clear();
     for (const query::Input& each : events.inputs)
@@ -527,16 +543,19 @@ Expected<void> Separator::add_filters() {
     source.inputs.push_back(query::integer_constant(1, query::kInt32, {}));
   for (const Emitter& emitter : emitters_) {
     for (const Source& source : emitter.sources)
-      CLEW_TRY(add_filters(emitter, source, find_source(source)->inputs[pass.index]));
+      CLEW_TRY(add_filters(emitter, source, find_source(source, emitter.turn)->inputs[pass.index]));
   }
   events.where.push_back(std::move(pass));
   return {};
 }
 
-std::vector<Source>::iterator Separator::find_source(const Source& source) {
+std::vector<Source>::iterator Separator::find_source(const Source& source, Emitter::Turn turn) {
   std::vector<Source>& all = result_.events.sources;
-  return std::find_if(all.begin(), all.end(),
-                      [&source](const Source& each) { return is_same_place(each, source); });
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (turns_[i] == turn && is_same_place(all[i], source))
+      return all.begin() + static_cast<ptrdiff_t>(i);
+  }
+  return all.end();
 }
 
 // By what they are at each source: in a file of events, what has the same name is the same.
@@ -548,7 +567,10 @@ void Separator::name_inputs() {
       meaning +=
           fmt::format("{}: {}\n", query::print(source), query::print(source.inputs[i], events));
     }
-    events.inputs[i].name += fmt::format("_{:016x}", std::hash<std::string>()(meaning));
+    uint64_t hash = aggregate::kHashSeed;
+    for (const char c : meaning)
+      hash = aggregate::hash_step(hash, static_cast<unsigned char>(c));
+    events.inputs[i].name += fmt::format("_{:016x}", hash);
   }
 }
 
@@ -575,12 +597,6 @@ Expected<void> Separator::make_events() {
     events.columns.push_back({.name = events.values[i].name, .expression = std::move(value)});
   }
   return {};
-}
-
-// A thread that begins, or goes on, does so before the event, and hands over behind it.
-bool is_before_event(query::Act act) {
-  using query::Act;
-  return act == Act::Begin || act == Act::Take || act == Act::Join;
 }
 
 Expected<Joined> Separator::run(const Query& query, const std::vector<query::Carrier>& carriers) {

@@ -48,7 +48,8 @@ struct JoinStage {
   query::Query rest;
 };
 
-// What the event of a source is to be taken for, in this order.
+// What the event of a source is to be taken for, in this order. Carriers have sources of their own,
+// as an event of a stream may be missed where a carrier's is not: memory cannot be read.
 struct JoinRole {
   // An act, with the column of its key, or a stream of a stage.
   std::optional<query::Carrier> carrier = std::nullopt;
@@ -62,6 +63,9 @@ struct Joined {
   static constexpr size_t kSource = 0, kPid = 1, kTid = 2, kOwnColumns = 3;
   std::vector<std::vector<JoinRole>> roles;  // By source of `events`.
   std::vector<JoinStage> stages;             // [0] is the query.
+  [[nodiscard]] bool is_stream(size_t source) const { return !roles[source][0].carrier; }
+  // A carrier's key is read from memory: a hit that cannot be read may have been an edge.
+  bool carriers_read_memory = false;
 };
 
 // One line per operator, from the probes to the answer, in the words of the query that it was.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -84,28 +85,47 @@ Expected<Cause> parse_cause(std::string_view cause, std::string_view how) {
   return Cause{.act = act->act, .across = act->across, .key = std::string(key), .how = known->how};
 }
 
+namespace {
+
 // The tracepoint goes through the language, so that its exports mean what they mean in queries.
-Expected<std::vector<Carrier>> carriers_of(const Vocabulary& vocabulary, TypeSource* types) {
+Expected<std::vector<Carrier>> carriers_of_one(const TracepointDefinition& tracepoint,
+                                               const Environment& environment) {
+  const std::string& key = tracepoint.cause->key;
+  const Text text{.name = fmt::format("cause of {}", tracepoint.name),
+                  .text = fmt::format("from e in {} select e.{} as key", tracepoint.name,
+                                      key.empty() ? "pid" : key)};
+  const Query query = CLEW_TRY(parse(text, environment));
+  const Expression& value = query.values[0].expression;
+  if (value.type.kind != TypeKind::Integer) {
+    return fail(ErrorCode::InvalidQuery, fmt::format("{}: '{}' of '{}' is no number, so it tells "
+                                                     "no object from others",
+                                                     tracepoint.file, key, tracepoint.name));
+  }
+  std::vector<Carrier> all;
+  for (const Source& source : query.sources) {
+    Carrier carrier{.source = source, .cause = *tracepoint.cause};
+    if (!key.empty()) carrier.key = bind(value, source);
+    carrier.source.inputs.clear();
+    all.push_back(std::move(carrier));
+  }
+  return all;
+}
+
+}  // namespace
+
+Expected<std::vector<Carrier>> carriers_of(const Vocabulary& vocabulary, TypeSource* types,
+                                           const std::function<bool(const Source&)>& is_needed) {
   std::vector<Carrier> all;
   for (const TracepointDefinition& tracepoint : vocabulary.tracepoints()) {
     if (!tracepoint.cause) continue;
-    const std::string& key = tracepoint.cause->key;
-    const Text text{.name = fmt::format("cause of {}", tracepoint.name),
-                    .text = fmt::format("from e in {} select e.{} as key", tracepoint.name,
-                                        key.empty() ? "pid" : key)};
-    const Query query = CLEW_TRY(parse(text, {.vocabulary = &vocabulary, .types = types}));
-    const Expression& value = query.values[0].expression;
-    if (value.type.kind != TypeKind::Integer) {
-      return fail(ErrorCode::InvalidQuery, fmt::format("{}: '{}' of '{}' is no number, so it tells "
-                                                       "no object from others",
-                                                       tracepoint.file, key, tracepoint.name));
+    auto some = carriers_of_one(tracepoint, {.vocabulary = &vocabulary, .types = types});
+    const auto& places = tracepoint.places;
+    if (!some && std::any_of(places.begin(), places.end(), [&](const TracepointPlace& place) {
+          return is_needed(place.source);
+        })) {
+      return tl::unexpected(some.error());
     }
-    for (const Source& source : query.sources) {
-      Carrier carrier{.source = source, .cause = *tracepoint.cause};
-      if (!key.empty()) carrier.key = bind(value, source);
-      carrier.source.inputs.clear();
-      all.push_back(std::move(carrier));
-    }
+    if (some) std::move(some->begin(), some->end(), std::back_inserter(all));
   }
   return all;
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,7 +47,10 @@ struct Carrier {
   std::optional<Expression> key = std::nullopt;  // Over the source's event.
 };
 
-// Of all the vocabulary. Types may be null. Errors: InvalidQuery, of a key that is no number.
-Expected<std::vector<Carrier>> carriers_of(const Vocabulary& vocabulary, TypeSource* types);
+// Of all the vocabulary. Types may be null. Errors: InvalidQuery, of a key that is no number or has
+// no meaning, where one of the tracepoint's places is needed; such a tracepoint of other programs
+// is left out.
+Expected<std::vector<Carrier>> carriers_of(const Vocabulary& vocabulary, TypeSource* types,
+                                           const std::function<bool(const Source&)>& is_needed);
 
 }  // namespace clew::query

@@ -16,7 +16,7 @@ using causal::EdgeClass;
 Expected<std::vector<Carrier>> read(const std::string& text) {
   Vocabulary vocabulary;
   CLEW_TRY(vocabulary.load_text("v.toml", text));
-  return carriers_of(vocabulary, nullptr);
+  return carriers_of(vocabulary, nullptr, [](const Source&) { return true; });
 }
 
 std::string error_of_cause(const std::string& lines) {

@@ -70,15 +70,17 @@ Expected<void> check_causes(const std::vector<Source>& sources, const Reporter& 
   return {};
 }
 
+tl::unexpected<Error> fail_open(const Reporter& report, Span span) {
+  return report.fail(span,
+                     "calls that are open are joined with nothing: leave out 'including open'");
+}
+
 Expected<void> check_joined_query(const Query& query, const Reporter& report, Span span);
 
 Expected<void> check_joins(const Query& query, const Reporter& report) {
   if (query.joins.empty()) return {};
   CLEW_TRY(check_causes(query.sources, report));
-  if (query.including_open) {
-    return report.fail(query.joins[0].span,
-                       "calls that are open are joined with nothing: leave out 'including open'");
-  }
+  if (query.including_open) return fail_open(report, query.joins[0].span);
   for (const Join& join : query.joins) {
     if (join.subquery.empty()) {
       CLEW_TRY(check_causes(join.sources, report));
@@ -91,6 +93,7 @@ Expected<void> check_joins(const Query& query, const Reporter& report) {
 
 Expected<void> check_joined_query(const Query& query, const Reporter& report, Span span) {
   CLEW_TRY(check_causes(query.sources, report));
+  if (query.including_open) return fail_open(report, span);
   if (query.shape == Shape::Groups) return fail(report, {span, "a join with groups"});
   const bool has_end = query.every_ns || query.for_ns || query.for_events;
   if (query.take || has_end || !query.order.empty()) {

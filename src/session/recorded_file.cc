@@ -31,8 +31,10 @@ Expected<std::unique_ptr<RecordedFile>> RecordedFile::open(const std::string& pa
     return fail(ErrorCode::InvalidQuery,
                 fmt::format("{}: it names {} processes", path, recording.processes.size()));
   }
-  return std::make_unique<RecordedFile>(path, std::move(recording),
-                                        CLEW_TRY(collect::SpillReader::open(path)));
+  auto file = std::make_unique<RecordedFile>(path, std::move(recording),
+                                             CLEW_TRY(collect::SpillReader::open(path)));
+  file->is_whole_ = is_usable && whole.complete() && whole.damaged_frames() == 0;
+  return file;
 }
 
 Expected<void> RecordedFile::find_wanted(const query::Query& query, const query::Reporter& report) {

@@ -33,6 +33,8 @@ class RecordedFile final : public Source {
       : path_(std::move(path)), recording_(std::move(recording)), reader_(std::move(reader)) {}
 
   [[nodiscard]] const Recording& recording() const { return recording_; }
+  // It has its end, and no frame is damaged.
+  [[nodiscard]] bool is_whole() const { return is_whole_; }
   // What its events mean to a plan, whose sources and expressions they have to hold. Borrows all of
   // them. `numbers` are those of a session with this source alone. Errors: InvalidQuery, with
   // place.
@@ -61,6 +63,7 @@ class RecordedFile final : public Source {
   Recording recording_;
   collect::SpillReader reader_;
   bool is_at_end_ = false;
+  bool is_whole_ = false;
   std::vector<bool> wanted_;  // By shape.
   std::vector<std::unique_ptr<RecordedNames>> names_;
   std::vector<std::unique_ptr<answer::Intake>> intakes_;  // By process of the recording.

@@ -168,23 +168,21 @@ void Session::push(answer::RowBatch& rows) {
 }
 
 void Session::join(answer::RowBatch& rows, bool is_beside_loss) {
-  if (is_beside_loss) {
-    joins_->skip(rows);
-  } else {
-    joins_->take(rows, joined_rows_);
+  if (is_beside_loss) joins_->skip(rows);
+  size_t at = is_beside_loss ? rows.size() : 0;
+  while (at < rows.size() && !is_full()) {
+    at = joins_->take(rows, at, joined_rows_);
+    push(joined_rows_);
   }
   rows.clear();
-  push(joined_rows_);
 }
 
 // Behind a round of reading: what was lost until now stood among the events that it has read, or
 // comes.
 void Session::note_lost_events() {
   uint64_t lost = 0;
-  for (Source* each : input_.sources) {
-    for (const auto& [cause, count] : each->losses().dropped)
-      lost += count;
-  }
+  for (Source* each : input_.sources)
+    lost += lost_edges(each->losses(), *input_.joined);
   if (std::exchange(lost_events_, lost) != lost) lost_until_ = input_.sources[0]->now();
 }
 
@@ -333,6 +331,22 @@ void Session::note(Expected<void> done) {
   if (!fault_) fault_ = std::move(done).error();
 }
 
+uint64_t lost_edges(const collect::Losses& losses, const plan::Joined& joined) {
+  constexpr std::array<std::string_view, 4> kNone = {
+      collect::kMissedForks, collect::kMissedFollowed, collect::kMissedUprobes,
+      collect::kMissedUnpaired};
+  uint64_t lost = 0;
+  for (const auto& [cause, count] : losses.dropped)
+    lost += count;
+  for (const auto& [cause, count] : losses.missed) {
+    const bool is_of_stream =
+        cause == collect::kMissedUnreadable && !joined.carriers_read_memory;
+    const bool is_none = std::find(kNone.begin(), kNone.end(), cause) != kNone.end();
+    if (!is_none && !is_of_stream) lost += count;
+  }
+  return lost;
+}
+
 namespace {
 
 void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
@@ -344,7 +358,7 @@ void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
   count_cause(losses.missed, collect::kMissedNoContext, graph.missing);
   count_cause(losses.missed, collect::kMissedOtherRequest, graph.mixed);
   count_cause(losses.missed, collect::kMissedBesideLoss, counts.skipped);
-  count_cause(losses.dropped, collect::kDroppedJoins, counts.kept_out);
+  count_cause(losses.dropped, collect::kDroppedRequests, graph.forgotten);
   count_cause(losses.dropped, collect::kDroppedJoinRows, counts.cut);
   losses.causal[std::string(collect::kCausalRequests)] = graph.requests;
   for (size_t i = 0; i < kClasses.size(); ++i)

@@ -51,6 +51,9 @@ struct Input {
   std::function<void(std::string_view)> warn = [](std::string_view) {};
 };
 
+// How many of the events that are missing may have been an edge between others.
+uint64_t lost_edges(const collect::Losses& losses, const plan::Joined& joined);
+
 class Session {
  public:
   explicit Session(Input input);
