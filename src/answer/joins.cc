@@ -269,9 +269,9 @@ std::vector<Joins::Found> Joins::found(size_t stream, const Moment& later,
   for (const causal::Reach& reach : graph_.before(later)) {
     const auto rows = segments.find(reach.segment);
     if (rows == segments.end()) continue;
-    const auto end = std::upper_bound(
-        rows->second.begin(), rows->second.end(), reach.step,
-        [](uint64_t step, const Kept& row) { return step < row.step; });
+    const auto end =
+        std::upper_bound(rows->second.begin(), rows->second.end(), reach.step,
+                         [](uint64_t step, const Kept& row) { return step < row.step; });
     const auto size = static_cast<size_t>(end - rows->second.begin());
     for (const Kept& row : part_of(rows->second, size, join))
       all.push_back({.row = &row, .segment = reach.segment});

@@ -37,8 +37,8 @@ struct JoinLimits {
 
 struct JoinCounts {
   causal::GraphCounts graph{};
-  uint64_t cut = 0;       // Events that would have given too many rows.
-  uint64_t skipped = 0;   // Events beside lost ones.
+  uint64_t cut = 0;      // Events that would have given too many rows.
+  uint64_t skipped = 0;  // Events beside lost ones.
 };
 
 class Joins {

@@ -440,6 +440,16 @@ TEST(Joins, OfTheLeftHaveARowWithoutAnything) {
   EXPECT_EQ(scene.lines(), (Strings{"1 9", "2 9", "3 9", "null 5"}));
 }
 
+TEST(Joins, OfTheLeftCountWithoutWhatIsNotThere) {
+  Scene scene(
+      "from b in entry(\"app!b\") left join a in MostRecent(entry(\"app!a\")) on a -> b "
+      "groupby b.arg1 select b.arg1, count(), sum(a.arg1), min(a.arg1)");
+  scene.hit(5, "b", {{"arg1", int64_t{9}}});
+  scene.hit(5, "b", {{"arg1", int64_t{5}}});
+  run_four(scene);
+  EXPECT_EQ(scene.lines(), (Strings{"5 1 0 null", "9 2 3 3"}));
+}
+
 // The call before this one: an event does not happen before itself.
 TEST(Joins, OfASourceWithItselfTakeTheOneBefore) {
   Scene scene(

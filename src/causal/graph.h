@@ -72,9 +72,9 @@ struct GraphCounts {
 
 struct GraphLimits {
   size_t requests = 100'000;
-  size_t segments = 4'096;       // Of one request.
-  size_t reaches = 10'000'000;   // All that segments know of others.
-  size_t contexts = 1'000'000;   // That are put.
+  size_t segments = 4'096;      // Of one request.
+  size_t reaches = 10'000'000;  // All that segments know of others.
+  size_t contexts = 1'000'000;  // That are put.
   size_t threads = 100'000;
 };
 
@@ -144,8 +144,7 @@ class Graph {
   void leave(Places<Who>& places, const Who& who);
   void release(uint64_t request);
   void go_on(Thread thread, const std::vector<Place>& behind);
-  std::shared_ptr<const Reaches> reaches_behind(Request& request,
-                                                const std::vector<Place>& behind);
+  std::shared_ptr<const Reaches> reaches_behind(Request& request, const std::vector<Place>& behind);
   void drop(uint64_t request);
 
   GraphLimits limits_;

@@ -19,7 +19,7 @@ bool has(Tracee& tracee, const query::Source& source) {
   query::Query alone;
   alone.sources.push_back(source);
   SiteSet sites;
-  return find_sites(alone, tracee.catalog(), false, {}, sites).has_value();
+  return find_sites(alone, tracee.catalog(), true, {}, sites).has_value() && !sites.sites.empty();
 }
 
 }  // namespace

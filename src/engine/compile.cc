@@ -204,13 +204,13 @@ Expected<query::Query> Compiler::separate(const query::Query& query) {
   if (!result_.tracees.empty()) program.emplace(result_.tracees[0]->catalog());
   EventTypes types(catalogue_, events_, program ? &*program : nullptr, places_.kernel);
   const query::Reporter report(request_.text);
-  result_.joined = CLEW_TRY(
-      separate_causes(query,
-                      {.vocabulary = vocabulary_,
-                       .types = &types,
-                       .report = report,
-                       .allow_missing = request_.allow_missing || request_.follow_forks},
-                      result_.tracees));
+  result_.joined =
+      CLEW_TRY(separate_causes(query,
+                               {.vocabulary = vocabulary_,
+                                .types = &types,
+                                .report = report,
+                                .allow_missing = request_.allow_missing || request_.follow_forks},
+                               result_.tracees));
   return result_.joined->events;
 }
 

@@ -64,8 +64,7 @@ Expected<plan::Joined> separate_for_file(const query::Query& query,
   };
   std::vector<query::Carrier> carriers =
       CLEW_TRY(query::carriers_of(vocabulary, nullptr, is_there));
-  std::erase_if(carriers,
-                [&](const query::Carrier& carrier) { return !is_there(carrier.source); });
+  std::erase_if(carriers, [&](const query::Carrier& carrier) { return !is_there(carrier.source); });
   return plan::separate(query, carriers, report);
 }
 

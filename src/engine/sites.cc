@@ -29,9 +29,10 @@ constexpr std::string_view kRaise = "_Unwind_RaiseException";
 // Collects the sites of all sources.
 class Finder {
  public:
+  // `explains`: an error says what is near, for which all names are looked at.
   Finder(const query::Query& query, target::Catalog& catalog, const std::vector<size_t>& modules,
-         SiteSet& set)
-      : query_(query), catalog_(catalog), modules_(modules), set_(set) {}
+         bool explains, SiteSet& set)
+      : query_(query), catalog_(catalog), modules_(modules), explains_(explains), set_(set) {}
 
   Expected<void> add(uint16_t source);
 
@@ -47,6 +48,7 @@ class Finder {
   const query::Query& query_;
   target::Catalog& catalog_;
   const std::vector<size_t>& modules_;
+  bool explains_;
   SiteSet& set_;
   std::set<std::tuple<uint16_t, size_t, uint64_t>> places_;
   bool matched_ = false;
@@ -112,7 +114,10 @@ Expected<void> Finder::add_function(uint16_t source, target::FunctionMatch match
 Expected<void> Finder::add_functions(uint16_t source) {
   const std::string pattern = pattern_of(query_.sources[source]);
   const std::vector<target::FunctionMatch> matches = CLEW_TRY(catalog_.find(pattern));
-  if (matches.empty()) return tl::unexpected(catalog_.explain_no_match(pattern));
+  if (matches.empty()) {
+    return explains_ ? tl::unexpected(catalog_.explain_no_match(pattern))
+                     : fail(ErrorCode::NotFound, "nothing matches");
+  }
   for (const target::FunctionMatch& match : matches) {
     CLEW_TRY(add_function(source, match));
   }
@@ -388,7 +393,7 @@ std::string shown_name(const SiteSet& set, const Site& site) {
 
 Expected<void> find_sites(const query::Query& query, target::Catalog& catalog, bool allow_missing,
                           const std::vector<size_t>& modules, SiteSet& set) {
-  Finder finder(query, catalog, modules, set);
+  Finder finder(query, catalog, modules, !allow_missing, set);
   for (size_t source = 0; source < query.sources.size(); ++source) {
     Expected<void> added = finder.add(static_cast<uint16_t>(source));
     const bool missing = !added && added.error().code == ErrorCode::NotFound;
@@ -410,7 +415,7 @@ std::vector<std::string> unmatched_sources(const query::Query& query, bool in_ke
     const bool has_sites = source.kind != SourceKind::Tick && source.kind != SourceKind::Begin &&
                            source.kind != SourceKind::End;
     const bool is_wanted = has_sites && query::is_kernel_source(source.kind) == in_kernel;
-    if (!is_wanted || matched.contains(static_cast<uint16_t>(i))) continue;
+    if (!is_wanted || source.may_miss || matched.contains(static_cast<uint16_t>(i))) continue;
     const std::string name = source.label.empty() ? query::print(source) : source.label;
     told.push_back(fmt::format("{} matched nothing in {}", name,
                                in_kernel ? "the kernel" : "any program that was traced"));

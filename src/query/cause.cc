@@ -106,6 +106,7 @@ Expected<std::vector<Carrier>> carriers_of_one(const TracepointDefinition& trace
     Carrier carrier{.source = source, .cause = *tracepoint.cause};
     if (!key.empty()) carrier.key = bind(value, source);
     carrier.source.inputs.clear();
+    carrier.source.may_miss = true;
     all.push_back(std::move(carrier));
   }
   return all;
@@ -118,7 +119,10 @@ Expected<std::vector<Carrier>> carriers_of(const Vocabulary& vocabulary, TypeSou
   std::vector<Carrier> all;
   for (const TracepointDefinition& tracepoint : vocabulary.tracepoints()) {
     if (!tracepoint.cause) continue;
-    auto some = carriers_of_one(tracepoint, {.vocabulary = &vocabulary, .types = types});
+    // Most need no types, and a file of events has none.
+    auto some = carriers_of_one(tracepoint, {.vocabulary = &vocabulary, .types = nullptr});
+    if (!some && types != nullptr)
+      some = carriers_of_one(tracepoint, {.vocabulary = &vocabulary, .types = types});
     const auto& places = tracepoint.places;
     if (!some && std::any_of(places.begin(), places.end(), [&](const TracepointPlace& place) {
           return is_needed(place.source);

@@ -218,6 +218,7 @@ struct Source {
   uint64_t offset_bytes = 0;
   uint64_t period_ns = 0;          // Tick, Profile
   std::string label;               // What Field::Probe shows; a vocabulary name, or empty.
+  bool may_miss = false;           // That it matches nothing is not told. No part of equality.
   std::vector<Expression> inputs;  // One per Query::inputs, of that input's type.
   Span span;
 

@@ -339,8 +339,7 @@ uint64_t lost_edges(const collect::Losses& losses, const plan::Joined& joined) {
   for (const auto& [cause, count] : losses.dropped)
     lost += count;
   for (const auto& [cause, count] : losses.missed) {
-    const bool is_of_stream =
-        cause == collect::kMissedUnreadable && !joined.carriers_read_memory;
+    const bool is_of_stream = cause == collect::kMissedUnreadable && !joined.carriers_read_memory;
     const bool is_none = std::find(kNone.begin(), kNone.end(), cause) != kNone.end();
     if (!is_none && !is_of_stream) lost += count;
   }

@@ -132,6 +132,13 @@ TEST(Causes, ReachAChildProcess) {
   }
 }
 
+// Bytes in its middle.
+void spoil(const std::string& file) {
+  std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekp(static_cast<std::streamoff>(fs::file_size(file) / 2));
+  bytes.write("\xa5\xa5\xa5\xa5\xa5\xa5\xa5\xa5", 8);
+}
+
 // The same answer from the file of its events.
 TEST(Causes, AreInAFileOfEvents) {
   const std::string file =
@@ -143,7 +150,11 @@ TEST(Causes, AreInAFileOfEvents) {
   EXPECT_EQ(again.calls(), traced.counted);
   const Report other = run_clew({"run", "--from", file, by_request("causes"), "--json"});
   EXPECT_EQ(other.status, 1);
-  EXPECT_NE(other.error.find("the file"), std::string::npos) << other.error;
+  EXPECT_NE(other.error.find("events of another query"), std::string::npos) << other.error;
+  spoil(file);
+  const Report damaged = run_clew({"run", "--from", file, query, "--json"});
+  EXPECT_EQ(damaged.status, 1);
+  EXPECT_NE(damaged.error.find("damaged"), std::string::npos) << damaged.error;
   fs::remove(file);
 }
 
@@ -153,6 +164,42 @@ TEST(Causes, NeedAPlaceWhereRequestsBegin) {
       run_clew({"run", "-p", std::to_string(victim.pid()), by_request("handoffs"), "--json"});
   EXPECT_EQ(report.status, 1);
   EXPECT_NE(report.error.find("no request begins"), std::string::npos) << report.error;
+}
+
+// A function that hands over is an event before it does, and one that takes over behind it.
+TEST(Causes, OfFunctionsThatHandOverThemselves) {
+  const HandOffs vocabulary;
+  const Traced traced = trace_causes(
+      "handoffs",
+      "from j in entry(\"handoffs!run_job\") join s in MostRecent(entry(\"handoffs!submit\")) on s "
+      "-> j select new { name = s.arg0 == j.arg0 ? \"right\" : \"wrong\", calls = count() }",
+      vocabulary.arguments());
+  EXPECT_EQ(traced.counted, (Numbers{{"right", traced.truth.at("work")}}));
+}
+
+TEST(Causes, OfTwoPatternsWithAPlaceInCommonAreRefused) {
+  Victim victim("causes");
+  const Report report = run_clew(
+      {"run", "-p", std::to_string(victim.pid()), "--json",
+       "from w in entry(\"causes!work*\") join m in entry(\"causes!work\") on m -> w select "
+       "count()"});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_NE(report.error.find("both have 'work'"), std::string::npos) << report.error;
+}
+
+// A handler that hands over while a probe runs is missed; that is never taken for another request.
+TEST(Causes, AreNeverWrongWhereHandlersHandOver) {
+  Victim victim("causes");
+  Tracer tracer = Tracer::attach(
+      victim.pid(),
+      "from w in entry(\"causes!work_elsewhere\") join r in First(entry(\"causes!receive\")) on r "
+      "-> w select new { name = r.arg0 == w.arg0 ? \"right\" : \"wrong\", calls = count() }");
+  EXPECT_EQ(victim.ask("signals 3000").at("signals"), 3000);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  const Numbers counted = report.calls();
+  EXPECT_FALSE(counted.contains("wrong")) << report.summary;
+  EXPECT_TRUE(report.lost() > 0 || counted == (Numbers{{"right", 3000}})) << report.summary;
 }
 
 // More events than the rings hold: what is joined is right, and what is not is counted.

@@ -3,12 +3,13 @@
 // and handed over as jobs, which hand over further ones; several requests are under way at any
 // time, and the memory of jobs is used again. Every job knows its request and the job that made it,
 // so that what a join by cause finds can be compared with what was so. `messages N` hands N
-// requests to a child process, over a pipe.
+// requests to a child process, over a pipe; `signals N` hands N over in a signal's handler.
 //
 // It says itself what is handed over (clew/cause.h); victim `handoffs` is the same without a word.
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <csignal>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -158,6 +159,43 @@ void messages(uint64_t count) {
   victim_print("messages", count);
 }
 
+// Requests that a handler hands over, under the same key each time, while the thread runs traced
+// functions; the handler comes between any two instructions.
+std::atomic<uint64_t> in_handler = 0;
+std::atomic<uint64_t> handed = 0;
+
+void hand_over(int) {
+  const uint64_t request = ++in_handler;
+  clew_cause_begin();
+  receive(request);
+  clew_cause_put(&handed);
+  clew_cause_end();
+  handed = request;
+}
+
+void signals(uint64_t count) {
+  struct sigaction action = {};
+  action.sa_handler = hand_over;
+  VICTIM_CHECK(sigaction(SIGUSR1, &action, nullptr) == 0);
+  const pthread_t here = pthread_self();
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    for (uint64_t request = 1; request <= count; ++request) {
+      VICTIM_CHECK(pthread_kill(here, SIGUSR1) == 0);
+      while (handed != request)
+        std::this_thread::yield();
+      clew_cause_take(&handed);
+      work_elsewhere(request);
+      clew_cause_end();
+    }
+    is_over = true;
+  });
+  while (!is_over)
+    on_message(0);
+  other.join();
+  victim_print("signals", count);
+}
+
 }  // namespace
 
 extern "C" uint64_t victim_run(uint64_t rounds) {
@@ -183,4 +221,5 @@ extern "C" uint64_t victim_run(uint64_t rounds) {
   return digest;
 }
 
-extern "C" const VictimCommand victim_commands[] = {{"messages", messages}, {nullptr, nullptr}};
+extern "C" const VictimCommand victim_commands[] = {
+    {"messages", messages}, {"signals", signals}, {nullptr, nullptr}};
