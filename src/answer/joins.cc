@@ -175,7 +175,15 @@ void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event)
       return graph_.take(thread, key, cause.how);
     case query::Act::Join:
       return graph_.join(thread, key, cause.how);
+    case query::Act::Fork:
+      return fork(thread, static_cast<int64_t>(key.object), cause.how);
   }
+}
+
+// The number is of a thread of the same process, or of the first one of another.
+void Joins::fork(causal::Thread parent, int64_t child, causal::EdgeClass how) {
+  graph_.fork(parent, {.pid = parent.pid, .tid = child}, how);
+  graph_.fork(parent, {.pid = child, .tid = child}, how);
 }
 
 // A row of a stream: it is joined with what happened before, or kept for what comes.

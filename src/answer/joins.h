@@ -87,6 +87,7 @@ class Joins {
 
   void take_event(Values event);
   void act(const plan::JoinRole& role, causal::Thread thread, Values event);
+  void fork(causal::Thread parent, int64_t child, causal::EdgeClass how);
   void give(size_t stage, uint16_t stream, const std::optional<causal::Moment>& moment,
             Values values);
   void keep(size_t stage, uint16_t stream, const causal::Moment& moment, Values values);

@@ -185,6 +185,13 @@ void Graph::join(Thread thread, Key key, EdgeClass how) {
   go_on(thread, {*own, *from});
 }
 
+void Graph::fork(Thread parent, Thread child, EdgeClass how) {
+  const Place* const place = place_of(threads_, parent);
+  if (place == nullptr) return leave(threads_, child);
+  ++counts_.edges[static_cast<size_t>(how)];
+  go_on(child, {*place});
+}
+
 void Graph::lose() {
   while (!ages_.empty())
     drop(ages_.front());

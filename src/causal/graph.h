@@ -94,6 +94,8 @@ class Graph {
   void take(Thread thread, Key key, EdgeClass how);
   // The thread goes on behind what was put, and behind what it did itself.
   void join(Thread thread, Key key, EdgeClass how);
+  // `child` goes on behind what its parent did; behind nothing, where that is in no request.
+  void fork(Thread parent, Thread child, EdgeClass how);
   // Something was lost: nothing is known of any thread or key until it begins anew.
   void lose();
 

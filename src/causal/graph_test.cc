@@ -105,6 +105,20 @@ TEST(Graph, RequestsAreNotMixed) {
   EXPECT_EQ(graph.counts().mixed, 1);
 }
 
+TEST(Graph, AChildGoesOnWhereItsParentIs) {
+  Graph graph;
+  graph.begin(kFirst);
+  const Moment before = *graph.event(kFirst);
+  graph.fork(kFirst, kThird, EdgeClass::Sound);
+  const Moment later = *graph.event(kFirst);
+  const Moment there = *graph.event(kThird);
+  EXPECT_TRUE(happened_before(graph, before, there));
+  EXPECT_FALSE(happened_before(graph, later, there));
+  graph.fork(kSecond, kThird, EdgeClass::Sound);
+  EXPECT_FALSE(graph.event(kThird));
+  EXPECT_EQ(graph.counts().edges[1], 1);
+}
+
 TEST(Graph, ARequestIsOverWhenNobodyIsInIt) {
   Graph graph;
   graph.begin(kFirst);

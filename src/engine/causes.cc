@@ -2,6 +2,7 @@
 #include "engine/causes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -30,7 +31,7 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
     return std::any_of(tracees.begin(), tracees.end(),
                        [&](const auto& tracee) { return has(*tracee, source); });
   };
-  const std::vector<query::Carrier> carriers =
+  std::vector<query::Carrier> carriers =
       CLEW_TRY(query::carriers_of(request.vocabulary, request.types, is_there));
   const bool begins =
       std::any_of(carriers.begin(), carriers.end(), [&is_there](const query::Carrier& carrier) {
@@ -41,6 +42,10 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
         query.joins[0].span,
         "no request begins in what is traced: none of it has a tracepoint with cause = \"begin\" "
         "(clew list --tracepoints); a vocabulary says where one does (docs/query-language.md)");
+  }
+  if (request.watches_threads) {
+    std::vector<query::Carrier> threads = CLEW_TRY(query::carriers_of_threads(request.types));
+    std::move(threads.begin(), threads.end(), std::back_inserter(carriers));
   }
   return plan::separate(query, carriers, request.report);
 }

@@ -21,7 +21,8 @@ struct CauseRequest {
   const query::Vocabulary& vocabulary;
   query::TypeSource* types;  // May be null.
   const query::Reporter& report;
-  bool allow_missing = false;  // A program or library that comes later may begin one.
+  bool watches_threads = false;  // The kernel says which thread begins another.
+  bool allow_missing = false;    // A program or library that comes later may begin one.
 };
 
 // Errors: InvalidQuery when no request begins in any of them, and those of plan::separate().

@@ -97,6 +97,7 @@ class Compiler {
   std::optional<Clock> clock_;  // Of what was lowered.
   query::Vocabulary vocabulary_;
   query::SourcePlaces places_;
+  bool watches_threads_ = false;
   bool is_kernels_ = false;  // Its sources of processes are all uprobes, for this reason.
   std::string_view kernels_reason_;
   KernelScope scope_;
@@ -150,6 +151,10 @@ Expected<void> Compiler::find_processes() {
   CLEW_TRY(query::check_sources(request_.text, vocabulary_));
   places_ = CLEW_TRY(query::places_of_sources(request_.text));
   places_.process = places_.process || !places_.kernel;
+  // Whoever may: threads and processes that a thread begins are of its request.
+  watches_threads_ = places_.joins && places_.process && !places_.stacks &&
+                     request_.spill_path.empty() && may_set_uprobes();
+  places_.kernel = places_.kernel || watches_threads_;
   CLEW_TRY(check_scope());
   notices_.progress("reading processes and symbols");
   const std::vector<pid_t> pids = CLEW_TRY(wanted_pids());
@@ -209,6 +214,7 @@ Expected<query::Query> Compiler::separate(const query::Query& query) {
                                {.vocabulary = vocabulary_,
                                 .types = &types,
                                 .report = report,
+                                .watches_threads = watches_threads_,
                                 .allow_missing = request_.allow_missing || request_.follow_forks},
                                result_.tracees));
   return result_.joined->events;

@@ -630,6 +630,8 @@ std::string_view name_of(query::Act act) {
       return "hands the request over";
     case query::Act::Take:
       return "takes a request over";
+    case query::Act::Fork:
+      return "takes the request along";
     case query::Act::Join:
       return "joins what was handed over";
   }

@@ -87,24 +87,25 @@ Expected<Cause> parse_cause(std::string_view cause, std::string_view how) {
 
 namespace {
 
-// The tracepoint goes through the language, so that its exports mean what they mean in queries.
-Expected<std::vector<Carrier>> carriers_of_one(const TracepointDefinition& tracepoint,
-                                               const Environment& environment) {
-  const std::string& key = tracepoint.cause->key;
-  const Text text{.name = fmt::format("cause of {}", tracepoint.name),
-                  .text = fmt::format("from e in {} select e.{} as key", tracepoint.name,
-                                      key.empty() ? "pid" : key)};
+// The places and the key of `from e in SOURCE select e.EXPORT`, which goes through the language so
+// that names mean what they mean in queries. No key: begin and end.
+Expected<std::vector<Carrier>> carriers_at(const std::string& source, const Cause& cause,
+                                           const Environment& environment) {
+  const std::string& key = cause.key;
+  const Text text{
+      .name = fmt::format("cause of {}", source),
+      .text = fmt::format("from e in {} select e.{} as key", source, key.empty() ? "pid" : key)};
   const Query query = CLEW_TRY(parse(text, environment));
   const Expression& value = query.values[0].expression;
   if (value.type.kind != TypeKind::Integer) {
-    return fail(ErrorCode::InvalidQuery, fmt::format("{}: '{}' of '{}' is no number, so it tells "
-                                                     "no object from others",
-                                                     tracepoint.file, key, tracepoint.name));
+    return fail(ErrorCode::InvalidQuery, fmt::format("'{}' of '{}' is no number, so it tells no "
+                                                     "object from others",
+                                                     key, source));
   }
   std::vector<Carrier> all;
-  for (const Source& source : query.sources) {
-    Carrier carrier{.source = source, .cause = *tracepoint.cause};
-    if (!key.empty()) carrier.key = bind(value, source);
+  for (const Source& place : query.sources) {
+    Carrier carrier{.source = place, .cause = cause};
+    if (!key.empty()) carrier.key = bind(value, place);
     carrier.source.inputs.clear();
     carrier.source.may_miss = true;
     all.push_back(std::move(carrier));
@@ -120,9 +121,12 @@ Expected<std::vector<Carrier>> carriers_of(const Vocabulary& vocabulary, TypeSou
   for (const TracepointDefinition& tracepoint : vocabulary.tracepoints()) {
     if (!tracepoint.cause) continue;
     // Most need no types, and a file of events has none.
-    auto some = carriers_of_one(tracepoint, {.vocabulary = &vocabulary, .types = nullptr});
-    if (!some && types != nullptr)
-      some = carriers_of_one(tracepoint, {.vocabulary = &vocabulary, .types = types});
+    const auto find = [&](TypeSource* known) {
+      return carriers_at(tracepoint.name, *tracepoint.cause,
+                         {.vocabulary = &vocabulary, .types = known});
+    };
+    auto some = find(nullptr);
+    if (!some && types != nullptr) some = find(types);
     const auto& places = tracepoint.places;
     if (!some && std::any_of(places.begin(), places.end(), [&](const TracepointPlace& place) {
           return is_needed(place.source);
@@ -131,6 +135,20 @@ Expected<std::vector<Carrier>> carriers_of(const Vocabulary& vocabulary, TypeSou
     }
     if (some) std::move(some->begin(), some->end(), std::back_inserter(all));
   }
+  return all;
+}
+
+Expected<std::vector<Carrier>> carriers_of_threads(TypeSource* types) {
+  constexpr auto kSound = EdgeClass::Sound;
+  const Environment environment{.vocabulary = nullptr, .types = types};
+  // Neither name is of the stable interface, and both are there since Linux 2.6.
+  std::vector<Carrier> all =
+      CLEW_TRY(carriers_at("tracepoint(\"sched:sched_process_fork\")",
+                           {.act = Act::Fork, .key = "child_pid", .how = kSound}, environment));
+  std::vector<Carrier> ends =
+      CLEW_TRY(carriers_at("tracepoint(\"sched:sched_process_exit\")",
+                           {.act = Act::End, .key = {}, .how = kSound}, environment));
+  std::move(ends.begin(), ends.end(), std::back_inserter(all));
   return all;
 }
 

@@ -27,7 +27,8 @@ class TypeSource;
 class Vocabulary;
 
 // What becomes of the context of the thread that passes.
-enum class Act : uint8_t { Begin, End, Put, Take, Join };
+// Fork: another one, whose number the key is, goes on behind this.
+enum class Act : uint8_t { Begin, End, Put, Take, Join, Fork };
 
 struct Cause {
   Act act = Act::Begin;
@@ -47,6 +48,8 @@ struct Carrier {
   std::optional<Expression> key = std::nullopt;  // Over the source's event.
 };
 
+// What the kernel knows of threads: one begins another, and one ends. `types` has the kernel's.
+Expected<std::vector<Carrier>> carriers_of_threads(TypeSource* types);
 // Of all the vocabulary. Types may be null. Errors: InvalidQuery, of a key that is no number or has
 // no meaning, where one of the tracepoint's places is needed; such a tracepoint of other programs
 // is left out.

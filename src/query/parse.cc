@@ -80,6 +80,15 @@ void find_places(const SyntaxQuery& query, const SyntaxText& text, const Reporte
 
 }  // namespace
 
+namespace {
+
+bool has_join(const SyntaxQuery& query) {
+  return std::any_of(query.steps.begin(), query.steps.end(),
+                     [](const Step& step) { return step.kind == StepKind::Join; });
+}
+
+}  // namespace
+
 Expected<SourcePlaces> places_of_sources(const Text& text) {
   const Reporter report(text);
   const SyntaxText syntax = CLEW_TRY(syntax_of(text, report));
@@ -89,6 +98,7 @@ Expected<SourcePlaces> places_of_sources(const Text& text) {
     const FieldInfo* const field = find_field(token.text);
     return field != nullptr && field->field == Field::UserStack;
   });
+  places.joins = has_join(syntax.query);
   find_places(syntax.query, syntax, report, places);
   for (const SyntaxDefinition& definition : syntax.definitions) {
     for (const SyntaxQuery& query : definition.query)

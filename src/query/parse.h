@@ -34,6 +34,7 @@ struct SourcePlaces {
   bool process = false;
   bool profile = false;    // Among those of the kernel.
   bool recording = false;  // Some of them.
+  bool joins = false;      // By cause.
   bool stacks = false;     // The text has the word for a stack of a program.
 };
 Expected<SourcePlaces> places_of_sources(const Text& text);

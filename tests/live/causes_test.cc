@@ -166,6 +166,25 @@ TEST(Causes, NeedAPlaceWhereRequestsBegin) {
   EXPECT_NE(report.error.find("no request begins"), std::string::npos) << report.error;
 }
 
+// What the kernel says of threads. Those that end take their requests along: another thread with
+// the same number works for none.
+TEST(Causes, FollowThreadsAndProcessesThatAreBegun) {
+  Victim victim("causes");
+  Tracer tracer = Tracer::attach(
+      victim.pid(),
+      "from w in entry(\"causes!work_elsewhere\") left join r in First(entry(\"causes!receive\")) "
+      "on r -> w groupby w.arg0 == 0 as outside, r.arg0 == w.arg0 as same select new { name = "
+      "outside ? (same == 0 ? \"null\" : \"outside\") : same ? \"right\" : \"wrong\", calls = "
+      "count() }",
+      {"--follow"});
+  EXPECT_GT(victim.ask("threads 40").at("same"), 20);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.calls().at("right"), 80) << report.summary;
+  EXPECT_FALSE(report.calls().contains("wrong")) << report.summary;
+  EXPECT_EQ(report.summary.at("missed").at("no_request"), 40) << report.summary;
+}
+
 // A function that hands over is an event before it does, and one that takes over behind it.
 TEST(Causes, OfFunctionsThatHandOverThemselves) {
   const HandOffs vocabulary;

@@ -11,11 +11,13 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -173,6 +175,36 @@ void hand_over(int) {
   handed = request;
 }
 
+// A thread and a process for each request, and a thread of none, which gets the number that the
+// first one had where that may be asked for.
+void threads(uint64_t count) {
+  uint64_t same = 0;
+  for (uint64_t request = 1; request <= count; ++request) {
+    pid_t first = 0;
+    clew_cause_begin();
+    receive(request);
+    std::thread([&] {
+      first = gettid();
+      work_elsewhere(request);
+    }).join();
+    const pid_t child = fork();
+    if (child == 0) {
+      work_elsewhere(request);
+      _exit(0);
+    }
+    VICTIM_CHECK(waitpid(child, nullptr, 0) == child);
+    clew_cause_end();
+    const int last = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+    if (last >= 0) (void)dprintf(last, "%d", first - 1);
+    close(last);
+    std::thread([&] {
+      same += gettid() == first ? 1 : 0;
+      work_elsewhere(0);
+    }).join();
+  }
+  victim_print("same", same);
+}
+
 void signals(uint64_t count) {
   struct sigaction action = {};
   action.sa_handler = hand_over;
@@ -222,4 +254,4 @@ extern "C" uint64_t victim_run(uint64_t rounds) {
 }
 
 extern "C" const VictimCommand victim_commands[] = {
-    {"messages", messages}, {"signals", signals}, {nullptr, nullptr}};
+    {"messages", messages}, {"signals", signals}, {"threads", threads}, {nullptr, nullptr}};
