@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "causal/stamp.h"
+
+namespace clew::causal {
+namespace {
+
+bool are_halves(const Interval& left, const Interval& right) {
+  const bool is_left = left.depth > 0 && (left.start & left.size()) == 0;
+  return is_left && left.depth == right.depth && left.end() == right.start;
+}
+
+// Some of the intervals may become one only after all of them are there.
+using TwoLists = FixedList<Interval, 2 * kIntervalsMax>;
+
+// Takes an interval behind all others; two halves become their whole.
+void push_merged(TwoLists& list, Interval next) {
+  while (!list.empty() && are_halves(list.back(), next)) {
+    next = {.start = list.back().start, .depth = static_cast<uint8_t>(next.depth - 1)};
+    list.cut(list.size() - 1);
+  }
+  CLEW_ASSERT(list.push(next));
+}
+
+// Passes over two functions at once: each part of the line where both are constant.
+class BothHeights {
+ public:
+  BothHeights(std::span<const Step> a, std::span<const Step> b) : a_(a), b_(b) {}
+
+  // The next place where one of them changes; false behind the last.
+  bool next() {
+    if (a_.empty() && b_.empty()) return false;
+    const uint64_t next_a = a_.empty() ? kLineEnd : a_.front().start;
+    const uint64_t next_b = b_.empty() ? kLineEnd : b_.front().start;
+    start = std::min(next_a, next_b);
+    if (next_a == start) height_a = take(a_);
+    if (next_b == start) height_b = take(b_);
+    return true;
+  }
+
+  uint64_t start = 0;
+  uint32_t height_a = 0;
+  uint32_t height_b = 0;
+
+ private:
+  static uint32_t take(std::span<const Step>& steps) {
+    const uint32_t height = steps.front().height;
+    steps = steps.subspan(1);
+    return height;
+  }
+
+  std::span<const Step> a_;
+  std::span<const Step> b_;
+};
+
+// What a function does in an interval, and right behind it.
+struct Extent {
+  uint32_t lowest = kHeightMax;
+  uint32_t highest = 0;
+  uint32_t behind = 0;
+};
+
+Extent extent_of(std::span<const Step> steps, const Interval& interval) {
+  Extent extent;
+  uint32_t height = 0;
+  const auto take = [&extent](uint32_t inside) {
+    extent.lowest = std::min(extent.lowest, inside);
+    extent.highest = std::max(extent.highest, inside);
+  };
+  for (const Step& step : steps) {
+    if (step.start > interval.end()) break;
+    if (step.start > interval.start) take(height);  // It reached into the interval.
+    height = step.height;
+    if (step.start == interval.end()) {
+      extent.behind = height;
+      return extent;
+    }
+  }
+  take(height);
+  extent.behind = height;
+  return extent;
+}
+
+}  // namespace
+
+// --- ids -----------------------------------------------------------------------------------------
+
+Id Id::whole() {
+  Id id;
+  CLEW_ASSERT(id.intervals_.push({.start = 0, .depth = 0}));
+  return id;
+}
+
+Id Id::split() {
+  Id given;
+  if (intervals_.size() == 1 && first().depth < kDepthMax) {
+    const auto depth = static_cast<uint8_t>(first().depth + 1);
+    intervals_[0].depth = depth;
+    CLEW_ASSERT(given.intervals_.push({.start = intervals_[0].end(), .depth = depth}));
+  } else if (intervals_.size() > 1) {
+    const size_t kept = (intervals_.size() + 1) / 2;
+    CLEW_ASSERT(given.intervals_.append(intervals().subspan(kept)));
+    intervals_.cut(kept);
+  }
+  return given;
+}
+
+bool Id::unite(const Id& other) {
+  TwoLists sum;
+  auto a = intervals();
+  auto b = other.intervals();
+  while (!a.empty() || !b.empty()) {
+    const bool takes_a = b.empty() || (!a.empty() && a.front().start < b.front().start);
+    auto& from = takes_a ? a : b;
+    push_merged(sum, from.front());
+    from = from.subspan(1);
+  }
+  if (sum.size() > kIntervalsMax) return false;
+  intervals_.clear();
+  return intervals_.append(sum.values());
+}
+
+bool Id::overlaps(const Id& other) const {
+  auto a = intervals();
+  auto b = other.intervals();
+  while (!a.empty() && !b.empty()) {
+    if (a.front().end() <= b.front().start) {
+      a = a.subspan(1);
+    } else if (b.front().end() <= a.front().start) {
+      b = b.subspan(1);
+    } else {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Id::append(const Interval& next) {
+  const bool is_dyadic = next.depth <= kDepthMax && next.start % next.size() == 0;
+  if (!is_dyadic || next.start >= kLineEnd) return false;
+  if (intervals_.empty()) return intervals_.push(next);
+  const Interval& last = intervals_.back();
+  const bool follows = last.end() <= next.start && !are_halves(last, next);
+  return follows && intervals_.push(next);
+}
+
+// --- heights -------------------------------------------------------------------------------------
+
+bool Heights::push_change(uint64_t start, uint32_t height) {
+  const uint32_t before = steps_.empty() ? 0 : steps_.back().height;
+  return height == before || steps_.push({.start = start, .height = height});
+}
+
+bool Heights::raise(const Interval& interval) {
+  const Extent extent = extent_of(steps(), interval);
+  const bool is_flat = extent.lowest == extent.highest;
+  if (is_flat && extent.highest == kHeightMax) return false;
+  Heights raised;
+  bool fits = true;
+  size_t at = 0;
+  for (; at < steps_.size() && steps_[at].start < interval.start; ++at)
+    fits = fits && raised.push_change(steps_[at].start, steps_[at].height);
+  fits = fits && raised.push_change(interval.start, extent.highest + (is_flat ? 1 : 0));
+  if (interval.end() < kLineEnd) fits = fits && raised.push_change(interval.end(), extent.behind);
+  for (; at < steps_.size(); ++at) {
+    if (steps_[at].start <= interval.end()) continue;
+    fits = fits && raised.push_change(steps_[at].start, steps_[at].height);
+  }
+  if (fits) *this = raised;
+  return fits;
+}
+
+bool Heights::join(const Heights& other) {
+  Heights joined;
+  BothHeights both(steps(), other.steps());
+  while (both.next()) {
+    if (!joined.push_change(both.start, std::max(both.height_a, both.height_b))) return false;
+  }
+  *this = joined;
+  return true;
+}
+
+bool Heights::is_within(const Heights& other) const {
+  BothHeights both(steps(), other.steps());
+  while (both.next()) {
+    if (both.height_a > both.height_b) return false;
+  }
+  return true;
+}
+
+uint32_t Heights::lowest(const Interval& interval) const {
+  return extent_of(steps(), interval).lowest;
+}
+
+bool Heights::append(const Step& next) {
+  const bool follows =
+      steps_.empty() ? next.height > 0
+                     : steps_.back().start < next.start && steps_.back().height != next.height;
+  return follows && next.start < kLineEnd && steps_.push(next);
+}
+
+// --- both ----------------------------------------------------------------------------------------
+
+bool Stamp::join(const Stamp& other) {
+  Stamp joined = *this;
+  if (!joined.id.unite(other.id) || !joined.heights.join(other.heights)) return false;
+  *this = joined;
+  return true;
+}
+
+}  // namespace clew::causal
