@@ -147,7 +147,14 @@ void Baggage::freeze_sums(const Freezing& freezing, Faults& faults) {
   trim({.soft_bytes = kBaggageBytesMax}, faults);
 }
 
-void Baggage::join(const Baggage& other, Faults& faults) {
+Baggage Baggage::hand_over(Faults& faults) {
+  if (has_stamp() && !contents_.stamp.event()) give_up_sums(faults);
+  const Baggage gone = *this;
+  discard();
+  return gone;
+}
+
+void Baggage::receive(const Baggage& other, Faults& faults) {
   if (other.is_empty()) return;
   if (is_empty()) {
     *this = other;
@@ -158,21 +165,18 @@ void Baggage::join(const Baggage& other, Faults& faults) {
     return;
   }
   const Meeting meeting = meet(other);
-  if (meeting == Meeting::Stale) {
-    ++faults.stale;
-    return;
-  }
   merge_bags(other, meeting, faults);
   contents_.n = std::max(contents_.n, other.contents_.n);
   contents_.lost_bags = contents_.lost_bags || other.contents_.lost_bags;
   contents_.ran_twice = contents_.ran_twice || other.contents_.ran_twice;
+  if (meeting == Meeting::Stale) ++faults.stale;
   if (meeting == Meeting::Twice) {
     ++faults.ran_twice;
     contents_.ran_twice = true;
   }
   const bool fits = meeting != Meeting::Fresh || contents_.stamp.join(other.contents_.stamp);
   if (!fits || meeting == Meeting::EmitOnly) give_up_sums(faults);
-  frozen_ = {};
+  if (meeting != Meeting::Stale) frozen_ = {};
   trim({.soft_bytes = kBaggageBytesMax}, faults);
 }
 
@@ -204,7 +208,7 @@ void Baggage::merge_bag(const Bags::Place& theirs, const Baggage& other, Meeting
   const auto body = other.contents_.bags.body(theirs);
   Bags::Place place = bags.find(bag.name);
   const bool is_sum = bag.kind == BagKind::Sum;
-  if (is_sum && meeting == Meeting::Twice) return;
+  if (is_sum && (meeting == Meeting::Twice || meeting == Meeting::Stale)) return;
   if (!place.is_there) {
     bags.set(place, bag, body);
     place.is_there = true;

@@ -5,15 +5,17 @@
 //
 //     Baggage request({.id = …, .expires_s = …});
 //     request.pack(bag, tie, fields, faults);
-//     Baggage other = request.branch(faults);     // To another thread, or a message.
+//     Baggage other = request.branch(faults);     // For another thread, or a message.
 //     …
 //     request.join(other, faults);                // It came back.
+//     request.receive(message, faults);           // So did one from another process.
 //
-// Each `Baggage` is one branch, and is either joined or dropped in the end: what is joined is not
-// used again, and a copy is the same branch twice. Joins take a branch that comes twice for what it
-// is, if the one that it comes to has seen it ("stale"). If two have run what was one message, sums
-// cannot be told apart any more: then those of the branch that is joined to stay, and the result
-// says so (`ran_twice`). Sets are right in any case.
+// Each `Baggage` is one branch, which ends in `join`, `hand_over` or `discard`; a copy is the same
+// branch twice. What is sent is a new branch, or one that is handed over: it has had an event that
+// nobody else has seen. So a message that comes again is known for what it is ("stale"), and only
+// its sets are looked at. If two have run what was one message, sums cannot be told apart any more:
+// then those of the branch that receives the other stay, and the result says so (`ran_twice`; of
+// two runs with as many events the second is stale). Sets are right in any case.
 //
 // A branch keeps its active sums (causal/sum.h), and what it makes gets them frozen: so a branch
 // that ends somewhere else leaves nothing here.
@@ -50,10 +52,10 @@ enum class Outcome : uint8_t {
 
 // What went wrong, of all branches that somebody handles.
 struct Faults {
-  uint64_t ran_twice = 0;      // Joined with what somebody else has run, too.
-  uint64_t stale = 0;          // Joined with what had been joined before.
+  uint64_t ran_twice = 0;      // Received what somebody else has run, too.
+  uint64_t stale = 0;          // Received what had come before.
   uint64_t overflowed = 0;     // Bags that lost what they held.
-  uint64_t other_request = 0;  // Joined with a branch of another request: nothing happened.
+  uint64_t other_request = 0;  // Received a branch of another request: nothing happened.
 
   friend bool operator==(const Faults&, const Faults&) = default;
 };
@@ -108,11 +110,14 @@ class Baggage {
   // The value of a sum, likewise.
   Outcome unpack(const BagName& name, Groups& value) const;
 
-  // Another branch, which has seen the same. What does not go into its stamp any more goes
-  // emit-only there.
+  // Another branch, which has seen the same. If its stamp would pass a limit its sums are emitted.
   [[nodiscard]] Baggage branch(Faults& faults);
-  // Ends another branch here. It is not to be used any more.
-  void join(const Baggage& other, Faults& faults);
+  // This branch as it goes on elsewhere; here it ends.
+  [[nodiscard]] Baggage hand_over(Faults& faults);
+  // Ends another branch of this process here.
+  void join(Baggage& other, Faults& faults) { receive(other.hand_over(faults), faults); }
+  // Ends a branch here that was sent, and may come more than once.
+  void receive(const Baggage& other, Faults& faults);
   // Ends this branch without telling anybody.
   void discard() { *this = Baggage(); }
   // Drops bags until the rest has room.
