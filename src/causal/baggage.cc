@@ -250,6 +250,8 @@ void Baggage::give_up_sums(Faults& faults) {
 }
 
 void Baggage::trim(const Room& room, Faults& faults) {
+  const bool fits = wire_bytes_at_most(contents_) <= std::min(room.soft_bytes, room.hard_bytes);
+  if (fits && contents_.bags.count() <= kBagsMax) return;
   while (size_bytes() > room.soft_bytes && drop_lowest(kHighPriority, faults)) {
   }
   while (size_bytes() > room.hard_bytes && drop_lowest(UINT8_MAX + 1, faults)) {

@@ -75,11 +75,25 @@ class ByteReader {
   // A number of `count` bytes, 8 at most, little endian.
   uint64_t take(size_t count) {
     uint64_t value = 0;
-    const auto bytes = take_bytes(count);
-    std::memcpy(&value, bytes.data(), bytes.size());
-    return value;
+    const auto from = bytes_;
+    const size_t taken = take_bytes(count).size();
+    if (taken == 0) return 0;
+    if (from.size() < sizeof value) {
+      std::memcpy(&value, from.data(), taken);
+      return value;
+    }
+    std::memcpy(&value, from.data(), sizeof value);  // One load, then what is not wanted goes.
+    return value & (UINT64_MAX >> (64 - 8 * taken));
   }
-  uint8_t take_byte() { return static_cast<uint8_t>(take(1)); }
+  uint8_t take_byte() {
+    if (failed_ || bytes_.empty()) {
+      failed_ = true;
+      return 0;
+    }
+    const std::byte byte = bytes_.front();
+    bytes_ = bytes_.subspan(1);
+    return static_cast<uint8_t>(byte);
+  }
   uint64_t take_varint() {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -94,6 +108,11 @@ class ByteReader {
     }
     fail();
     return 0;
+  }
+  // Whatever number it is.
+  void skip_varint() {
+    while (take_byte() >= 0x80) {
+    }
   }
   // Empty if there are not so many.
   std::span<const std::byte> take_bytes(size_t count) {

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "causal/baggage.h"
@@ -103,9 +104,9 @@ Lines true_sums(const std::vector<Packed>& all, const Bag& bag) {
   for (const Packed& packed : all) {
     const int64_t value = packed.value;
     const bool is_count = operations_of(bag).size() == 1;
-    const auto [at, is_new] = cells.try_emplace(
-        packed.key,
-        is_count ? std::vector<int64_t>{value} : std::vector<int64_t>{value, value, value, value});
+    const auto [at, is_new] =
+        cells.try_emplace(packed.key, is_count ? std::vector<int64_t>{value}
+                                               : std::vector<int64_t>{value, value, value, value});
     if (is_new) continue;
     std::vector<int64_t>& cell = at->second;
     cell[0] += value;
@@ -378,8 +379,7 @@ TEST(Histories, OfSetsHoldWhereMessagesRunTwice) {
 }
 
 TEST(Histories, OfSetsNeedNoStamps) {
-  const Tally tally =
-      run_requests({.runs_twice = true, .has_sums = false}, wanted_steps(200'000));
+  const Tally tally = run_requests({.runs_twice = true, .has_sums = false}, wanted_steps(200'000));
   EXPECT_EQ(tally.differences, 0U);
   EXPECT_EQ(tally.faults.ran_twice, 0U);
 }

@@ -154,19 +154,19 @@ bool Heights::raise(const Interval& interval) {
   const Extent extent = extent_of(steps(), interval);
   const bool is_flat = extent.lowest == extent.highest;
   if (is_flat && extent.highest == kHeightMax) return false;
-  Heights raised;
-  bool fits = true;
-  size_t at = 0;
-  for (; at < steps_.size() && steps_[at].start < interval.start; ++at)
-    fits = fits && raised.push_change(steps_[at].start, steps_[at].height);
-  fits = fits && raised.push_change(interval.start, extent.highest + (is_flat ? 1 : 0));
-  if (interval.end() < kLineEnd) fits = fits && raised.push_change(interval.end(), extent.behind);
-  for (; at < steps_.size(); ++at) {
-    if (steps_[at].start <= interval.end()) continue;
-    fits = fits && raised.push_change(steps_[at].start, steps_[at].height);
-  }
-  if (fits) *this = raised;
-  return fits;
+  const auto index_of = [this](uint64_t start) {  // Of the first step from there on.
+    const auto* const at = std::ranges::lower_bound(steps_, start, {}, &Step::start);
+    return static_cast<size_t>(at - steps_.begin());
+  };
+  const size_t from = index_of(interval.start);
+  const size_t to = index_of(interval.end() + 1);
+  const uint32_t before = from == 0 ? 0 : steps_[from - 1].height;
+  const uint32_t height = extent.highest + (is_flat ? 1 : 0);
+  FixedList<Step, 2> raised;
+  if (height != before) CLEW_ASSERT(raised.push({.start = interval.start, .height = height}));
+  if (height != extent.behind && interval.end() < kLineEnd)
+    CLEW_ASSERT(raised.push({.start = interval.end(), .height = extent.behind}));
+  return steps_.replace(from, to - from, raised.values());
 }
 
 bool Heights::join(const Heights& other) {
@@ -201,9 +201,9 @@ bool Heights::append(const Step& next) {
 // --- both ----------------------------------------------------------------------------------------
 
 bool Stamp::join(const Stamp& other) {
-  Stamp joined = *this;
-  if (!joined.id.unite(other.id) || !joined.heights.join(other.heights)) return false;
-  *this = joined;
+  Id sum = id;
+  if (!sum.unite(other.id) || !heights.join(other.heights)) return false;
+  id = sum;
   return true;
 }
 

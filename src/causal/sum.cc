@@ -8,12 +8,16 @@
 namespace clew::causal {
 namespace {
 
+// A height, a depth and a prefix.
+constexpr size_t kFreezingBytesMax = 5 + 1 + 6;
+
 using Operations = FixedList<CellOperation, kWordsMax>;
 
 // One instance as it is in a sum.
 struct Instance {
   Freezing freezing{};
   std::span<const std::byte> groups{};  // From their count on.
+  std::span<const std::byte> bytes{};   // All of it.
 };
 
 // The frozen instances of a sum, or of two that are being merged.
@@ -75,7 +79,7 @@ class GroupReader {
   std::array<int64_t, kWordsMax> cells_{};
 };
 
-// Passes over the instances of a sum.
+// Passes over the instances of a sum, but does not look into their groups.
 class SumReader {
  public:
   explicit SumReader(std::span<const std::byte> sum) : reader_(sum) {
@@ -91,15 +95,18 @@ class SumReader {
   bool next(Instance& instance) {
     if (left_ == 0 || reader_.failed()) return false;
     --left_;
+    const auto all = reader_.rest();
     instance.freezing = take_freezing();
     const auto before = reader_.rest();
-    GroupReader groups(reader_, operations_.size());
-    for (Group group{}; groups.next(group);) {
-    }
+    for (size_t groups = reader_.take_byte(); groups > 0 && !reader_.failed(); --groups)
+      skip_group();
     instance.groups = before.first(before.size() - reader_.rest().size());
+    instance.bytes = all.first(all.size() - reader_.rest().size());
     return !reader_.failed();
   }
 
+  // How many are still to come.
+  [[nodiscard]] size_t left() const { return left_; }
   [[nodiscard]] const Operations& operations() const { return operations_; }
   [[nodiscard]] bool is_damaged() const { return reader_.failed() || !reader_.at_end(); }
 
@@ -108,6 +115,11 @@ class SumReader {
     const uint8_t operation = reader_.take_byte();
     if (operation >= kCellOperations) reader_.fail();
     CLEW_ASSERT(operations_.push(static_cast<CellOperation>(operation)));
+  }
+  void skip_group() {
+    (void)reader_.take_bytes(reader_.take_byte());
+    for (size_t word = 0; word < operations_.size(); ++word)
+      reader_.skip_varint();
   }
   Freezing take_freezing() {
     Freezing freezing;
@@ -142,6 +154,14 @@ struct Parts {
   std::span<const std::byte> active;
   Frozen frozen;
 };
+
+bool are_groups(std::span<const std::byte> bytes, size_t words) {
+  ByteReader reader(bytes);
+  GroupReader groups(reader, words);
+  for (Group group{}; groups.next(group);) {
+  }
+  return !reader.failed() && reader.at_end();
+}
 
 bool add_groups(Groups& to, const Operations& operations, std::span<const std::byte> groups) {
   if (groups.empty()) return true;
@@ -178,11 +198,8 @@ bool write_sum(const Operations& operations, const Groups& active, std::span<con
     writer.put_varint(0);
     put_groups(writer, active);
   }
-  for (const Instance& instance : frozen) {
-    writer.put_varint(instance.freezing.height);
-    put_interval(writer, instance.freezing.interval);
-    writer.put_bytes(instance.groups);
-  }
+  for (const Instance& instance : frozen)
+    writer.put_bytes(instance.bytes);
   sum.set_size(writer.size());
   return !writer.failed();
 }
@@ -236,7 +253,7 @@ bool Groups::add(std::span<const CellOperation> operations, const Group& group) 
 
 // --- sums ----------------------------------------------------------------------------------------
 
-bool is_sum(std::span<const std::byte> bytes) {
+bool is_sum(std::span<const std::byte> bytes, const Heights& seen) {
   if (bytes.size() > kBodyBytesMax) return false;
   SumReader reader(bytes);
   Freezing last;
@@ -245,7 +262,10 @@ bool is_sum(std::span<const std::byte> bytes) {
     const Freezing& freezing = instance.freezing;
     const bool is_active = freezing.height == 0;
     const bool follows = last.height == 0 || order_of(last) < order_of(freezing);
-    if (!is_first && (is_active || !follows)) return false;
+    const bool is_placed = is_first || (!is_active && follows);
+    const bool is_seen = is_active || seen.lowest(freezing.interval) >= freezing.height;
+    if (!is_placed || !is_seen || !are_groups(instance.groups, reader.operations().size()))
+      return false;
     last = freezing;
   }
   return !reader.is_damaged();
@@ -265,18 +285,26 @@ bool add_to_sum(Body& sum, std::span<const CellOperation> operations, const Grou
   return fits && write_sum(parts.operations, active, parts.frozen.values(), sum);
 }
 
+// The active instance moves behind the frozen ones that come before it, in place, and gets a name.
 bool freeze_sum(Body& sum, const Freezing& freezing) {
-  const Body before = sum;
-  Parts parts(before.values());
-  if (parts.active.empty()) return true;
-  const Instance instance{.freezing = freezing, .groups = parts.active};
-  const Instance* const at =
-      std::find_if(parts.frozen.begin(), parts.frozen.end(), [&freezing](const Instance& other) {
-        return order_of(freezing) <= order_of(other.freezing);
-      });
-  const auto index = static_cast<size_t>(at - parts.frozen.begin());
-  const bool fits = parts.frozen.replace(index, 0, {&instance, 1});
-  return fits && write_sum(parts.operations, Groups(), parts.frozen.values(), sum);
+  SumReader reader(sum.values());
+  Instance active;
+  if (!reader.next(active) || active.freezing.height != 0) return true;
+  if (reader.left() == kInstancesMax) return false;
+  const auto begin = sum.begin() + (active.bytes.data() - sum.begin());
+  const auto end_of = [&sum](const Instance& instance) {
+    return sum.begin() + (instance.bytes.data() + instance.bytes.size() - sum.begin());
+  };
+  auto* const groups_end = end_of(active);
+  auto* end = groups_end;
+  for (Instance next; reader.next(next) && order_of(next.freezing) < order_of(freezing);)
+    end = end_of(next);
+  std::array<std::byte, kFreezingBytesMax> room;
+  ByteWriter writer(room);
+  writer.put_varint(freezing.height);
+  put_interval(writer, freezing.interval);
+  const auto moved = static_cast<size_t>(std::rotate(begin, groups_end, end) - sum.begin());
+  return sum.replace(moved, 1, std::span(room).first(writer.size()));
 }
 
 bool merge_sums(const SeenSum& a, const SeenSum& b, Body& merged) {

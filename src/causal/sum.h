@@ -26,8 +26,8 @@
 //                         u8 groups { u8 size · key · words × zigzag varint } }
 //
 // The active instance comes first, the others by (start, depth, height), groups by key; none is
-// empty. A prefix is the first `depth` bits of where the interval starts, in as few bytes as hold
-// them. As with sets, `is_sum` says what is one.
+// empty, and who has an instance has seen its event. A prefix is the first `depth` bits of where
+// the interval starts, in as few bytes as hold them. As with sets, `is_sum` says what is one.
 #pragma once
 
 #include <array>
@@ -87,7 +87,8 @@ struct SeenSum {
   const Heights& seen;
 };
 
-[[nodiscard]] bool is_sum(std::span<const std::byte> bytes);
+// The bytes, which may be anybody's, are a sum, and of each frozen instance the event was seen.
+[[nodiscard]] bool is_sum(std::span<const std::byte> bytes, const Heights& seen);
 
 // Adds to the active instance of a sum, or begins one in an empty body. False: other operations
 // than those of the sum, or more than 256 bytes; then no sum is left behind.

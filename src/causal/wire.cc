@@ -97,7 +97,7 @@ void take_stamp(ByteReader& reader, Baggage::Contents& contents) {
 bool is_body(const Bag& bag, std::span<const std::byte> body, const Baggage::Contents& contents) {
   if (bag.overflowed) return body.empty();
   if (bag.kind != BagKind::Sum) return is_set(bag, body, contents.n);
-  return !contents.stamp.id.is_anonymous() && is_sum(body);
+  return !contents.stamp.id.is_anonymous() && is_sum(body, contents.stamp.heights);
 }
 
 void take_bag(ByteReader& reader, Baggage::Contents& contents) {
@@ -137,6 +137,15 @@ size_t wire_bytes(const Baggage::Contents& contents) {
   for (const Step& step : contents.stamp.heights.steps())
     bytes += interval_bytes(place_of(step)) + varint_bytes(step.height);
   return bytes + contents.bags.count() * kHeadBytes + contents.bags.bytes();
+}
+
+size_t wire_bytes_at_most(const Baggage::Contents& contents) {
+  constexpr size_t kIntervalBytesMax = 7;
+  constexpr size_t kStepBytesMax = kIntervalBytesMax + 5;
+  return kHeaderBytes + kVarintBytesMax + 3 +
+         contents.stamp.id.intervals().size() * kIntervalBytesMax +
+         contents.stamp.heights.steps().size() * kStepBytesMax +
+         contents.bags.count() * kHeadBytes + contents.bags.bytes();
 }
 
 size_t write_wire(const Baggage& baggage, uint32_t key_epoch, std::span<std::byte> room) {

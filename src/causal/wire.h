@@ -42,6 +42,8 @@ inline constexpr size_t kRefusals = 8;
 using Refusals = std::array<uint64_t, kRefusals>;  // How many of each.
 
 [[nodiscard]] size_t wire_bytes(const Baggage::Contents& contents);
+// A number that is easier to have.
+[[nodiscard]] size_t wire_bytes_at_most(const Baggage::Contents& contents);
 
 // Room for all: kBaggageBytesMax. Gives how many bytes were written.
 [[nodiscard]] size_t write_wire(const Baggage& baggage, uint32_t key_epoch,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes the reader of baggage: what it takes has the same bytes again, and can be packed into,
-// branched and joined with another one within all limits. The first byte of the input says how many
-// of the others are the first of two baggages, in sixteenths of them; their sizes and requests are
-// made right.
+// branched and joined with another one within all limits. The first two bytes of the input say how
+// many of the others are the first of two baggages; their sizes and requests are made right.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -93,9 +93,9 @@ void use(Baggage& one, Baggage& other) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size == 0) return 0;
-  const auto input = std::as_bytes(std::span(data, size)).subspan(1);
-  const size_t first_size = input.size() * (data[0] % 17) / 16;
+  if (size < 2) return 0;
+  const auto input = std::as_bytes(std::span(data, size)).subspan(2);
+  const size_t first_size = std::min<size_t>(input.size(), data[0] + 256U * data[1]);
   std::vector<std::byte> first(input.begin(), input.begin() + static_cast<int64_t>(first_size));
   std::vector<std::byte> second(input.begin() + static_cast<int64_t>(first_size), input.end());
   make_right(first);

@@ -153,14 +153,14 @@ TEST(HostileWires, WithLengthBombsAreRefused) {
   const std::string header = "01 00 0000 00000000 0100000000000000 00000000 00";
   const std::string head = " 01000000 0000 ";
   const std::vector<std::string> bombs = {
-      header + "ff",                                            // Intervals,
-      header + "00 ff",                                         // steps,
-      header + "00 00 ff",                                      // bags,
-      header + "00 00 01" + head + "02 00 00 ffff 01",          // the size of a body,
-      header + "00 00 01" + head + "02 00 00 0100 ff",          // tuples,
-      header + "00 00 01" + head + "02 00 00 0700 01 00 00000000 ff",  // fields,
-      header + "01 00 00 00 01" + head + "05 00 00 0100 ff",           // words,
-      header + "01 00 00 00 01" + head + "05 00 00 0300 01 00 ff",     // instances,
+      header + "ff",                                                         // Intervals,
+      header + "00 ff",                                                      // steps,
+      header + "00 00 ff",                                                   // bags,
+      header + "00 00 01" + head + "02 00 00 ffff 01",                       // the size of a body,
+      header + "00 00 01" + head + "02 00 00 0100 ff",                       // tuples,
+      header + "00 00 01" + head + "02 00 00 0700 01 00 00000000 ff",        // fields,
+      header + "01 00 00 00 01" + head + "05 00 00 0100 ff",                 // words,
+      header + "01 00 00 00 01" + head + "05 00 00 0300 01 00 ff",           // instances,
       header + "01 00 00 00 01" + head + "05 00 00 0500 01 00 01 00 ff",     // groups,
       header + "01 00 00 00 01" + head + "05 00 00 0600 01 00 01 00 01 ff",  // a key,
       header + "01 00 01 00 ffffffffffffffffffff 00",  // a number of more than 64 bits,
@@ -172,6 +172,15 @@ TEST(HostileWires, WithLengthBombsAreRefused) {
     EXPECT_EQ(read_text(with_size(of_hex(bomb)), read), Refusal::Damaged) << bomb;
   EXPECT_EQ(read_text(with_size(std::string(65535, 1)), read), Refusal::Size);
   EXPECT_EQ(read_text(with_size(of_hex(header + "00 00 00")), read), Refusal::None);
+}
+
+// It would be frozen a second time under the same name.
+TEST(HostileWires, WithInstancesThatTheyHaveNotSeenAreRefused) {
+  const std::string header = "01 00 0000 00000000 0100000000000000 00000000 00 01 00";
+  const std::string bag = "01 01000000 0000 05 00 00 0900 01 00 01 02 00 01 01 6b 02";
+  Baggage read;
+  EXPECT_EQ(read_text(with_size(of_hex(header + "01 00 01" + bag)), read), Refusal::Damaged);
+  EXPECT_EQ(read_text(with_size(of_hex(header + "01 00 02" + bag)), read), Refusal::None);
 }
 
 TEST(HostileWires, OfAnotherVersionAreRefused) {
@@ -205,8 +214,8 @@ class Authentications : public testing::Test {
  protected:
   Authentications() { EXPECT_TRUE(keys.add(key_of(kTenant, 3)).has_value()); }
 
-  Refusal opened(std::string_view bytes, const Receiver& receiver = {.tenant = kTenant,
-                                                                     .now_s = 1000}) {
+  Refusal opened(std::string_view bytes,
+                 const Receiver& receiver = {.tenant = kTenant, .now_s = 1000}) {
     return open(as_bytes_of(bytes), keys, receiver, read, refusals);
   }
   uint64_t count(Refusal refusal) const { return refusals[static_cast<size_t>(refusal)]; }
@@ -242,7 +251,7 @@ TEST_F(Authentications, AreNotForged) {
   for (size_t at = 0; at < whole.size(); ++at) {
     for (unsigned bit = 0; bit < 8; ++bit) {
       std::string forged = whole;
-      forged[at] = static_cast<char>(forged[at] ^ (1U << bit));
+      forged[at] = static_cast<char>(static_cast<unsigned char>(forged[at]) ^ (1U << bit));
       const bool is_epoch = at >= 4 && at < 8;
       EXPECT_EQ(opened(forged), is_epoch ? Refusal::UnknownKey : Refusal::Forged) << at;
       EXPECT_TRUE(read.is_empty());
