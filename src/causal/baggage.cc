@@ -114,10 +114,9 @@ Outcome Baggage::unpack(const BagName& name, Groups& value) const {
 Baggage Baggage::branch(Faults& faults) {
   Baggage child(contents_);
   if (!has_stamp()) return child;
-  if (fork_into(child))
-    child.freeze_sums(frozen_, faults);
-  else
-    child.give_up_sums(faults);
+  const bool fits = fork_into(child);
+  if (fits) child.freeze_sums(frozen_, faults);
+  if (!fits) child.give_up_sums(faults);
   return child;
 }
 
@@ -139,17 +138,16 @@ void Baggage::freeze_sums(const Freezing& freezing, Faults& faults) {
     const Bag bag = bags.bag(place);
     if (bag.kind != BagKind::Sum || bag.overflowed) continue;
     Body body = body_of(bags.body(place));
-    if (freeze_sum(body, freezing))
-      bags.set(place, bag, body.values());
-    else
-      overflow(place, faults);
+    const bool fits = freeze_sum(body, freezing);
+    if (fits) bags.set(place, bag, body.values());
+    if (!fits) overflow(place, faults);
   }
   trim({.soft_bytes = kBaggageBytesMax}, faults);
 }
 
 Baggage Baggage::hand_over(Faults& faults) {
   if (has_stamp() && !contents_.stamp.event()) give_up_sums(faults);
-  const Baggage gone = *this;
+  Baggage gone = *this;
   discard();
   return gone;
 }

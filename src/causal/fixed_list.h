@@ -26,10 +26,6 @@ class FixedList {
     size_ = other.size_;
     return *this;
   }
-  FixedList(FixedList&& other) noexcept : FixedList(static_cast<const FixedList&>(other)) {}
-  FixedList& operator=(FixedList&& other) noexcept {
-    return *this = static_cast<const FixedList&>(other);
-  }
   ~FixedList() = default;
 
   // False, and nothing happens, when there is no room.

@@ -43,8 +43,8 @@ std::strong_ordering compare_bytes(std::span<const std::byte> a, std::span<const
 
 // The order of cause, continued to a total one.
 std::strong_ordering compare_place(const Tuple& a, const Tuple& b) {
-  if (const auto order = a.n <=> b.n; order != 0) return order;
-  if (const auto order = a.tie <=> b.tie; order != 0) return order;
+  if (const auto order = a.n <=> b.n; is_neq(order)) return order;
+  if (const auto order = a.tie <=> b.tie; is_neq(order)) return order;
   return compare_bytes(a.fields, b.fields);
 }
 
@@ -57,10 +57,10 @@ std::strong_ordering compare_in(BagKind kind, const Tuple& a, const Tuple& b) {
 // Of two with the same key; of the same value the earlier one.
 const Tuple& better_of(BagKind kind, const Tuple& a, const Tuple& b) {
   auto order = std::strong_ordering::equal;
-  if (is_extreme(kind)) order = extreme_of(a).value <=> extreme_of(b).value;
-  if (kind == BagKind::Greatest) order = 0 <=> order;
-  if (order == 0) order = compare_place(a, b);
-  return order <= 0 ? a : b;
+  if (kind == BagKind::Least) order = extreme_of(a).value <=> extreme_of(b).value;
+  if (kind == BagKind::Greatest) order = extreme_of(b).value <=> extreme_of(a).value;
+  if (is_eq(order)) order = compare_place(a, b);
+  return is_lteq(order) ? a : b;
 }
 
 Tuples tuples_of(std::span<const std::byte> set) {
@@ -77,11 +77,11 @@ Tuples united(BagKind kind, std::span<const Tuple> a, std::span<const Tuple> b) 
     auto order = std::strong_ordering::less;
     if (a.empty()) order = std::strong_ordering::greater;
     if (!a.empty() && !b.empty()) order = compare_in(kind, a.front(), b.front());
-    Tuple next = order <= 0 ? a.front() : b.front();
-    if (order == 0) next = better_of(kind, a.front(), b.front());
+    Tuple next = is_lteq(order) ? a.front() : b.front();
+    if (is_eq(order)) next = better_of(kind, a.front(), b.front());
     CLEW_ASSERT(all.push(next));
-    if (order <= 0) a = a.subspan(1);
-    if (order >= 0) b = b.subspan(1);
+    if (is_lteq(order)) a = a.subspan(1);
+    if (is_gteq(order)) b = b.subspan(1);
   }
   return all;
 }
@@ -142,7 +142,7 @@ bool is_set(const Bag& bag, std::span<const std::byte> bytes, uint64_t n_max) {
   for (Tuple tuple; reader.next(tuple); last = tuple, is_first = false) {
     Extreme extreme{};
     if (is_extreme(bag.kind) && !read_extreme(tuple, extreme)) return false;
-    const bool follows = is_first || compare_in(bag.kind, last, tuple) < 0;
+    const bool follows = is_first || is_lt(compare_in(bag.kind, last, tuple));
     if (!follows || tuple.n > n_max) return false;
   }
   return !reader.is_damaged();
@@ -170,6 +170,7 @@ bool pack_into_set(const Bag& bag, Body& set, const Tuple& tuple) {
 
 bool merge_sets(const Bag& bag, std::span<const std::byte> a, std::span<const std::byte> b,
                 Body& merged) {
+  if (std::ranges::equal(a, b)) return merged.append(a);
   const Tuples tuples_a = tuples_of(a);
   const Tuples tuples_b = tuples_of(b);
   const Tuples all = united(bag.kind, tuples_a.values(), tuples_b.values());

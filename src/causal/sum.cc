@@ -59,7 +59,7 @@ class GroupReader {
   bool next(Group& group) {
     if (left_ == 0 || reader_.failed()) return false;
     const auto key = reader_.take_bytes(reader_.take_byte());
-    const bool follows = !has_last_ || compare_keys(last_key_, key) < 0;
+    const bool follows = !has_last_ || is_lt(compare_keys(last_key_, key));
     if (!follows) reader_.fail();
     for (size_t word = 0; word < words_; ++word)
       cells_[word] = of_zigzag(reader_.take_varint());
@@ -142,10 +142,9 @@ struct Parts {
     SumReader reader(sum);
     operations = reader.operations();
     for (Instance instance; reader.next(instance);) {
-      if (instance.freezing.height == 0)
-        active = instance.groups;
-      else
-        CLEW_ASSERT(frozen.push(instance));
+      const bool is_active = instance.freezing.height == 0;
+      if (is_active) active = instance.groups;
+      if (!is_active) CLEW_ASSERT(frozen.push(instance));
     }
   }
 
@@ -236,8 +235,8 @@ Frozen still_frozen(const Parts& a, const Heights& seen_a, const Parts& b, const
 bool Groups::add(std::span<const CellOperation> operations, const Group& group) {
   Group* const at = std::lower_bound(
       groups_.begin(), groups_.end(), group,
-      [](const Group& a, const Group& b) { return compare_keys(a.key, b.key) < 0; });
-  const bool is_there = at != groups_.end() && compare_keys(at->key, group.key) == 0;
+      [](const Group& a, const Group& b) { return is_lt(compare_keys(a.key, b.key)); });
+  const bool is_there = at != groups_.end() && is_eq(compare_keys(at->key, group.key));
   if (is_there) {
     int64_t* const cells = &cells_[static_cast<size_t>(at->cells.data() - cells_.data())];
     for (size_t word = 0; word < operations.size(); ++word)
