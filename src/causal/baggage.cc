@@ -36,7 +36,8 @@ Baggage::Baggage(const Request& request) {
   if (request.has_sums) contents_.stamp = Stamp::seed();
 }
 
-Baggage::Baggage(const Contents& contents) : contents_(contents) {}
+Baggage::Baggage(const Contents& contents)
+    : contents_(contents), depth_(contents.stamp.id.depth()) {}
 
 size_t Baggage::size_bytes() const {
   return wire_bytes(contents_);
@@ -128,7 +129,9 @@ bool Baggage::fork_into(Baggage& child) {
     if (!stamp.event()) return false;
     frozen_ = {.interval = stamp.id.first(), .height = stamp.heights.lowest(stamp.id.first())};
   }
-  child.contents_.stamp = stamp.fork();
+  depth_ = std::min(depth_, stamp.id.depth());
+  child.contents_.stamp = stamp.fork(1 + stamp.id.depth() - depth_);
+  child.depth_ = child.contents_.stamp.id.depth();
   return child.has_stamp() && child.contents_.stamp.event();
 }
 

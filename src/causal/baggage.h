@@ -145,6 +145,10 @@ class Baggage {
   // What the active sums were frozen as for the last branch, while nothing has been added since.
   // Height 0: they have to be frozen anew.
   Freezing frozen_;
+  // Of its id in the beginning. The more it has given away since, the smaller are the next parts: a
+  // request that goes from one to the next uses one level for each, and one that sends a hundred
+  // messages not a hundred levels.
+  unsigned depth_ = kDepthMax;
 };
 
 }  // namespace clew::causal

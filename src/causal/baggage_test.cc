@@ -2,6 +2,9 @@
 // What baggage does in cases that can be told; history_test.cc has those that cannot.
 #include "causal/baggage.h"
 
+#include <algorithm>
+#include <random>
+
 #include <gtest/gtest.h>
 
 #include "causal/causal_testing.h"
@@ -465,6 +468,32 @@ TEST(Sums, OfTooManyInstancesAreEmitted) {
   EXPECT_GT(added, 20);
   EXPECT_EQ(groups_in(last, kSumBag.name), "emit");
   EXPECT_FALSE(last.contents().emits_sums);  // Others can still be added to.
+}
+
+// A search that asks forty others, which answer as they like.
+TEST(Sums, OfManyBranchesAtOnceAreThere) {
+  std::mt19937_64 random(1);
+  for (int run = 0; run < 20; ++run) {
+    TestRequest request;
+    std::vector<Baggage> branches;
+    for (int i = 0; i < 40; ++i) {
+      branches.push_back(request.root.branch(request.faults));
+      request.add(branches.back(), kSumBag, 1);
+    }
+    std::shuffle(branches.begin(), branches.end(), random);
+    for (Baggage& branch : branches)
+      request.root.join(branch, request.faults);
+    EXPECT_EQ(groups_in(request.root, kSumBag.name), ":40");
+  }
+}
+
+TEST(Sums, OfManyMessagesAreThere) {
+  TestRequest request;
+  for (int i = 0; i < 300; ++i) {
+    Baggage message = request.root.branch(request.faults);
+    ASSERT_EQ(request.add(message, kSumBag, 1), Outcome::Done) << i;
+  }
+  EXPECT_EQ(request.add(request.root, kSumBag, 1), Outcome::Done);
 }
 
 // --- what the paper says about sizes -------------------------------------------------------------

@@ -90,21 +90,51 @@ Id Id::whole() {
   return id;
 }
 
-Id Id::split() {
+unsigned Id::depth() const {
+  unsigned depth = kDepthMax;
+  for (const Interval& interval : intervals_)
+    depth = std::min<unsigned>(depth, interval.depth);
+  return depth;
+}
+
+Id Id::split(unsigned levels) {
   Id given;
-  if (intervals_.size() == 1 && first().depth < kDepthMax) {
-    const auto depth = static_cast<uint8_t>(first().depth + 1);
-    intervals_[0].depth = depth;
-    CLEW_ASSERT(given.intervals_.push({.start = intervals_[0].end(), .depth = depth}));
-  } else if (intervals_.size() > 1) {
-    const size_t kept = (intervals_.size() + 1) / 2;
-    CLEW_ASSERT(given.intervals_.append(intervals().subspan(kept)));
-    intervals_.cut(kept);
+  if (is_anonymous()) return given;
+  const auto is_larger = [](const Interval& a, const Interval& b) { return a.depth < b.depth; };
+  Interval* const largest = std::min_element(intervals_.begin(), intervals_.end(), is_larger);
+  const size_t room = kIntervalsMax - intervals_.size() + 1;
+  const auto cuts = std::min<size_t>({levels, room, kDepthMax - largest->depth});
+  Interval* smaller = nullptr;
+  for (Interval& interval : intervals_) {
+    const bool is_candidate = &interval != largest && interval.depth <= largest->depth + cuts;
+    if (is_candidate && (smaller == nullptr || interval.depth >= smaller->depth))
+      smaller = &interval;
+  }
+  if (smaller != nullptr) {
+    CLEW_ASSERT(given.intervals_.push(*smaller));
+    CLEW_ASSERT(intervals_.replace(static_cast<size_t>(smaller - intervals_.begin()), 1, {}));
+  } else if (cuts > 0) {
+    given = cut_off(static_cast<size_t>(largest - intervals_.begin()), cuts);
   }
   return given;
 }
 
-bool Id::unite(const Id& other) {
+// The half in front stays, of the other one the half in front, and so on; the rest goes.
+Id Id::cut_off(size_t index, size_t cuts) {
+  FixedList<Interval, kIntervalsMax> kept;
+  Interval rest = intervals_[index];
+  for (size_t cut = 0; cut < cuts; ++cut) {
+    ++rest.depth;
+    CLEW_ASSERT(kept.push(rest));
+    rest.start = rest.end();
+  }
+  CLEW_ASSERT(intervals_.replace(index, 1, kept.values()));
+  Id given;
+  CLEW_ASSERT(given.intervals_.push(rest));
+  return given;
+}
+
+void Id::unite(const Id& other) {
   TwoLists sum;
   auto a = intervals();
   auto b = other.intervals();
@@ -114,9 +144,12 @@ bool Id::unite(const Id& other) {
     push_merged(sum, from.front());
     from = from.subspan(1);
   }
-  if (sum.size() > kIntervalsMax) return false;
+  while (sum.size() > kIntervalsMax) {
+    const Interval* const smallest = std::ranges::max_element(sum, {}, &Interval::depth);
+    CLEW_ASSERT(sum.replace(static_cast<size_t>(smallest - sum.begin()), 1, {}));
+  }
   intervals_.clear();
-  return intervals_.append(sum.values());
+  CLEW_ASSERT(intervals_.append(sum.values()));
 }
 
 bool Id::overlaps(const Id& other) const {
@@ -201,9 +234,8 @@ bool Heights::append(const Step& next) {
 // --- both ----------------------------------------------------------------------------------------
 
 bool Stamp::join(const Stamp& other) {
-  Id sum = id;
-  if (!sum.unite(other.id) || !heights.join(other.heights)) return false;
-  id = sum;
+  if (!heights.join(other.heights)) return false;
+  id.unite(other.id);
   return true;
 }
 

@@ -45,16 +45,19 @@ class Id {
  public:
   static Id whole();
 
-  // Gives the second half of the list away, or of the only interval. Empty: it cannot be halved,
-  // and keeps all.
-  [[nodiscard]] Id split();
-  // Takes what does not overlap. False: it would have too many intervals.
-  [[nodiscard]] bool unite(const Id& other);
+  // Gives a part away: of the largest interval 2^-levels, or a smaller interval that is not smaller
+  // than that. Anonymous: there is none, and it keeps all.
+  [[nodiscard]] Id split(unsigned levels = 1);
+  // Takes what does not overlap. Of more intervals than it can have the smallest ones are nobody's
+  // from then on, which is a loss of room and nothing else.
+  void unite(const Id& other);
   [[nodiscard]] bool overlaps(const Id& other) const;
 
   [[nodiscard]] bool is_anonymous() const { return intervals_.empty(); }
   [[nodiscard]] std::span<const Interval> intervals() const { return intervals_.values(); }
   [[nodiscard]] const Interval& first() const { return intervals_[0]; }
+  // The least depth; of an anonymous one the greatest that there is.
+  [[nodiscard]] unsigned depth() const;
 
   // Takes the next interval of an id that somebody wrote down. False: it does not follow the others
   // as it does in a list of this kind.
@@ -63,6 +66,8 @@ class Id {
   friend bool operator==(const Id&, const Id&) = default;
 
  private:
+  [[nodiscard]] Id cut_off(size_t index, size_t cuts);
+
   FixedList<Interval, kIntervalsMax> intervals_;
 };
 
@@ -108,8 +113,11 @@ struct Stamp {
   [[nodiscard]] bool event() { return heights.raise(id.first()); }
   // Has seen the same, and owns nothing.
   [[nodiscard]] Stamp peek() const { return {.id = {}, .heights = heights}; }
-  // A part of this one, which has seen the same. Anonymous: past a limit.
-  [[nodiscard]] Stamp fork() { return {.id = id.split(), .heights = heights}; }
+  // A part of this one, which has seen the same; `levels` are those of Id::split. Anonymous: past a
+  // limit.
+  [[nodiscard]] Stamp fork(unsigned levels = 1) {
+    return {.id = id.split(levels), .heights = heights};
+  }
   // Takes what another one owns, which must not overlap, and has seen. False: past a limit.
   [[nodiscard]] bool join(const Stamp& other);
 
