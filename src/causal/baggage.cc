@@ -47,7 +47,7 @@ size_t Baggage::size_bytes() const {
 
 Outcome Baggage::pack(const Bag& bag, uint32_t tie, std::span<const std::byte> fields,
                       Faults& faults) {
-  CLEW_ASSERT(!is_empty() && is_valid(bag) && bag.kind != BagKind::Sum);
+  CLEW_ASSERT(!is_empty() && is_valid(bag) && !bag.overflowed && bag.kind != BagKind::Sum);
   contents_.n = std::min(contents_.n + 1, kNumberMax);
   const Bags::Place place = contents_.bags.find(bag.name);
   if (!can_pack(place, bag)) return pack_into(place, bag, false, {}, faults);
@@ -59,7 +59,7 @@ Outcome Baggage::pack(const Bag& bag, uint32_t tie, std::span<const std::byte> f
 
 Outcome Baggage::add(const Bag& bag, std::span<const CellOperation> operations, const Group& group,
                      Faults& faults) {
-  CLEW_ASSERT(!is_empty() && is_valid(bag) && bag.kind == BagKind::Sum);
+  CLEW_ASSERT(!is_empty() && is_valid(bag) && !bag.overflowed && bag.kind == BagKind::Sum);
   const Bags::Place place = contents_.bags.find(bag.name);
   if (!has_stamp() || !can_pack(place, bag)) return pack_into(place, bag, false, {}, faults);
   Body body;

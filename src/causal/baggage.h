@@ -99,7 +99,7 @@ class Baggage {
   [[nodiscard]] size_t size_bytes() const;
 
   // Packs a tuple, which becomes number n of the contents, emitted or not. Branches that may not
-  // know of each other need different ties. A bag's head must always be the same.
+  // know of each other need different ties. A bag's kind and `keep` must always be the same.
   Outcome pack(const Bag& bag, uint32_t tie, std::span<const std::byte> fields, Faults& faults);
   // Adds to a group of a sum: as many cells as operations, and always the same operations.
   Outcome add(const Bag& bag, std::span<const CellOperation> operations, const Group& group,

@@ -24,7 +24,13 @@ void push_merged(TwoLists& list, Interval next) {
 // Passes over two functions at once: each part of the line where both are constant.
 class BothHeights {
  public:
-  BothHeights(std::span<const Step> a, std::span<const Step> b) : a_(a), b_(b) {}
+  // Begins where they differ first, `same` steps from the start: most have much in common.
+  BothHeights(std::span<const Step> a, std::span<const Step> b)
+      : same(static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin())),
+        a_(a.subspan(same)),
+        b_(b.subspan(same)) {
+    if (same > 0) height_a = height_b = a[same - 1].height;
+  }
 
   // The next place where one of them changes; false behind the last.
   bool next() {
@@ -37,6 +43,7 @@ class BothHeights {
     return true;
   }
 
+  size_t same;
   uint64_t start = 0;
   uint32_t height_a = 0;
   uint32_t height_b = 0;
@@ -205,6 +212,7 @@ bool Heights::raise(const Interval& interval) {
 bool Heights::join(const Heights& other) {
   Heights joined;
   BothHeights both(steps(), other.steps());
+  CLEW_ASSERT(joined.steps_.append(steps().first(both.same)));
   while (both.next()) {
     if (!joined.push_change(both.start, std::max(both.height_a, both.height_b))) return false;
   }
