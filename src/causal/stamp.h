@@ -12,8 +12,8 @@
 // and a branch has seen an event if its heights are at least those that the event left behind.
 // An event raises the first interval of the id alone: to its highest point, which makes it flat, or
 // by one if it is flat already. (The paper lets any part of the id grow, by the least cost.)
-// Everything has a limit (depth, intervals, steps); what would pass one is a result, not an error,
-// and leaves the stamp as it was.
+// Everything has a limit: to pass those of depth, steps and height is a result, not an error, and
+// leaves the stamp as it was; of too many intervals some are given up.
 #pragma once
 
 #include <cstdint>
