@@ -162,7 +162,7 @@ void Joins::take_event(Values event) {
 void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event) {
   const query::Carrier& carrier = *role.carrier;
   const query::Cause& cause = carrier.cause;
-  causal::Key key{.pid = cause.across ? 0 : thread.pid};
+  causal::ContextKey key{.pid = cause.across ? 0 : thread.pid};
   if (carrier.key) key.object = plan::bits_of(event[role.key_column]);
   switch (cause.act) {
     case query::Act::Begin:

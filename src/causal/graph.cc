@@ -114,7 +114,7 @@ void Graph::end(Thread thread) {
   leave(threads_, thread);
 }
 
-void Graph::put(Thread thread, Key key) {
+void Graph::put(Thread thread, ContextKey key) {
   const Place* const place = place_of(threads_, thread);
   if (place == nullptr) return leave(keys_, key);
   set(keys_, key, Place(*place), limits_.contexts);
@@ -159,7 +159,7 @@ void Graph::go_on(Thread thread, const std::vector<Place>& behind) {
   }
 }
 
-void Graph::take(Thread thread, Key key, EdgeClass how) {
+void Graph::take(Thread thread, ContextKey key, EdgeClass how) {
   const Place* const from = place_of(keys_, key);
   if (from == nullptr) {
     ++counts_.missing;
@@ -169,7 +169,7 @@ void Graph::take(Thread thread, Key key, EdgeClass how) {
   go_on(thread, {*from});
 }
 
-void Graph::join(Thread thread, Key key, EdgeClass how) {
+void Graph::join(Thread thread, ContextKey key, EdgeClass how) {
   const Place* const own = place_of(threads_, thread);
   if (own == nullptr) return take(thread, key, how);
   const Place* const from = place_of(keys_, key);

@@ -41,10 +41,10 @@ struct Thread {
 };
 
 // What carries a context from one thread to another: an object of a process, by its address.
-struct Key {
+struct ContextKey {
   int64_t pid = 0;  // 0: of all processes.
   uint64_t object = 0;
-  auto operator<=>(const Key&) const = default;
+  auto operator<=>(const ContextKey&) const = default;
 };
 
 // A place in a request: of an event, or behind it.
@@ -88,12 +88,12 @@ class Graph {
   // What the thread does next belongs to none.
   void end(Thread thread);
   // Whoever takes `key` goes on behind this. The last one to put a key is the one that counts.
-  void put(Thread thread, Key key);
+  void put(Thread thread, ContextKey key);
   // The thread goes on behind what was put, and with nothing else. A key that nobody has put leaves
   // it with no request: unknown is better than wrong.
-  void take(Thread thread, Key key, EdgeClass how);
+  void take(Thread thread, ContextKey key, EdgeClass how);
   // The thread goes on behind what was put, and behind what it did itself.
-  void join(Thread thread, Key key, EdgeClass how);
+  void join(Thread thread, ContextKey key, EdgeClass how);
   // `child` goes on behind what its parent did; behind nothing, where that is in no request.
   void fork(Thread parent, Thread child, EdgeClass how);
   // Something was lost: nothing is known of any thread or key until it begins anew.
@@ -156,7 +156,7 @@ class Graph {
   std::unordered_map<uint64_t, Request> requests_;
   std::list<uint64_t> ages_;  // Least recently used first.
   Places<Thread> threads_;
-  Places<Key> keys_;
+  Places<ContextKey> keys_;
   std::vector<uint64_t> gone_;
 };
 

@@ -215,14 +215,14 @@ TEST(Graph, BehindALossNothingIsKnown) {
 // --- against histories that are written out as sets ----------------------------------------------
 
 // All that happened before, by number of the event: the definition itself.
-struct History {
+struct Past {
   uint64_t request = 0;
   std::set<int> events;
 };
 
-class Model {
+class GraphModel {
  public:
-  explicit Model(uint64_t seed) : random_(seed) {}
+  explicit GraphModel(uint64_t seed) : random_(seed) {}
 
   // Compares what the graph says of each event with its history.
   void run(int steps) {
@@ -239,7 +239,7 @@ class Model {
 
   void step() {
     const Thread thread = any_thread();
-    const Key key{1, random_() % kKeys};
+    const ContextKey key{1, random_() % kKeys};
     const uint64_t dice = random_() % 100;
     if (dice < 2) return begin(thread);
     if (dice < 3) {
@@ -264,7 +264,7 @@ class Model {
     threads_[thread] = {.request = ++requests_, .events = {}};
   }
 
-  void move(Thread thread, const History* to) {
+  void move(Thread thread, const Past* to) {
     if (to == nullptr) {
       threads_.erase(thread);
     } else {
@@ -272,7 +272,7 @@ class Model {
     }
   }
 
-  void join(Thread thread, Key key) {
+  void join(Thread thread, ContextKey key) {
     graph_.join(thread, key, kHow);
     if (!keys_.contains(key)) return;
     if (!threads_.contains(thread)) return move(thread, &keys_[key]);
@@ -284,7 +284,7 @@ class Model {
     const std::optional<Moment> moment = graph_.event(thread);
     ASSERT_EQ(moment.has_value(), threads_.contains(thread));
     if (!moment) return;
-    History& history = threads_[thread];
+    Past& history = threads_[thread];
     std::set<int> said;
     for (const auto& [number, other] : moments_) {
       if (!happened_before(graph_, other, *moment)) continue;
@@ -302,15 +302,15 @@ class Model {
   uint64_t requests_ = 0;
   int events_ = 0;
   size_t compared_ = 0;
-  std::map<Thread, History> threads_;
-  std::map<Key, History> keys_;
+  std::map<Thread, Past> threads_;
+  std::map<ContextKey, Past> keys_;
   std::map<int, Moment> moments_;
 };
 
 TEST(Graph, SaysOfEachEventWhatHappenedBefore) {
   size_t compared = 0;
   for (uint64_t seed = 1; seed <= 50 && !testing::Test::HasFatalFailure(); ++seed) {
-    Model model(seed);
+    GraphModel model(seed);
     model.run(1500);
     compared += model.compared();
   }
