@@ -206,12 +206,20 @@ std::string tracepoint_text(const query::TracepointDefinition& tracepoint, bool 
       const query::TracepointExport& exported = tracepoint.places[0].exports[i];
       line["exports"][exported.name] = exported.text;
     }
+    if (tracepoint.cause) {
+      line["cause"] = query::text_of(*tracepoint.cause);
+      line["how"] = query::name_of(tracepoint.cause->how);
+    }
     return dump_line(line);
   }
   std::string text = fmt::format("{:<28} {}\n", tracepoint.name, tracepoint.doc);
   for (size_t i = 0; has_exports && i < tracepoint.places[0].exports.size(); ++i) {
     const query::TracepointExport& exported = tracepoint.places[0].exports[i];
     text += fmt::format("{:<28}   .{} = {}\n", "", exported.name, exported.text);
+  }
+  if (tracepoint.cause) {
+    text += fmt::format("{:<28}   cause: {} ({})\n", "", query::text_of(*tracepoint.cause),
+                        query::name_of(tracepoint.cause->how));
   }
   return text;
 }

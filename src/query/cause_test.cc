@@ -60,6 +60,16 @@ TEST(Cause, SendsToOtherProcesses) {
   EXPECT_TRUE(carriers->front().cause.across);
 }
 
+TEST(Cause, IsWrittenAsItIsRead) {
+  for (const std::string text :
+       {"begin", "end", "put a", "take a", "join a", "send a", "receive a"}) {
+    const Expected<Cause> cause = parse_cause(text, "heuristic");
+    ASSERT_TRUE(cause.has_value());
+    EXPECT_EQ(text_of(*cause), text);
+    EXPECT_EQ(name_of(cause->how), "heuristic");
+  }
+}
+
 TEST(Cause, IsWrongInThesePlaces) {
   EXPECT_NE(error_of_cause("cause = \"beginn\"\n").find("did you mean 'begin'"), std::string::npos);
   EXPECT_NE(error_of_cause("cause = \"put\"\n").find("needs the name of an export"),

@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "base/clock_ns.h"
+#include "query/cause.h"
 
 namespace clew::session {
 namespace {
@@ -349,8 +350,6 @@ uint64_t lost_edges(const collect::Losses& losses, const plan::Joined& joined) {
 namespace {
 
 void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
-  constexpr std::array<std::string_view, causal::kEdgeClasses> kClasses = {"explicit", "sound",
-                                                                           "recipe", "heuristic"};
   using collect::count_cause;
   const causal::GraphCounts& graph = counts.graph;
   count_cause(losses.missed, collect::kMissedNoRequest, graph.orphans);
@@ -360,8 +359,8 @@ void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
   count_cause(losses.dropped, collect::kDroppedRequests, graph.forgotten);
   count_cause(losses.dropped, collect::kDroppedJoinRows, counts.cut);
   losses.causal[std::string(collect::kCausalRequests)] = graph.requests;
-  for (size_t i = 0; i < kClasses.size(); ++i)
-    count_cause(losses.causal, kClasses[i], graph.edges[i]);
+  for (size_t i = 0; i < graph.edges.size(); ++i)
+    count_cause(losses.causal, query::name_of(static_cast<causal::EdgeClass>(i)), graph.edges[i]);
 }
 
 }  // namespace
