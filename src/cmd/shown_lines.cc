@@ -111,7 +111,7 @@ std::vector<TextLine> text_of_script(const recorder::ShownScript& script, size_t
         {fmt::format("   #{:<3} {:<23} {}", i, place_text(call), call.function), call.text});
   }
   const size_t left_out = script.calls.size() - count;
-  if (left_out != 0) text.push_back({fmt::format("   and {} others", left_out), {}});
+  if (left_out != 0) text.push_back({fmt::format("   and {} more", left_out), {}});
   if (!script.is_whole) text.push_back({"   callers unknown", {}});
   return text;
 }
