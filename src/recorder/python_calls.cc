@@ -17,7 +17,13 @@ namespace clew::recorder {
 
 namespace {
 
-enum PythonExport : uint8_t { kCodeType, kRuntime, kVersion, kTextType, kBytesType, kLoop };
+// Of kPythonExports.
+constexpr size_t kCodeType = 0;
+constexpr size_t kRuntime = 1;
+constexpr size_t kVersion = 2;
+constexpr size_t kTextType = 3;
+constexpr size_t kBytesType = 4;
+constexpr size_t kLoop = 5;
 static_assert(kPythonExports.size() == kLoop + 1);
 
 // Offsets of 3.11, x86-64, from its headers (Include/): internal/pycore_runtime.h, pycore_interp.h
@@ -116,7 +122,7 @@ class PythonReader {
     return is_known ? "" : "its objects are not laid out as those of Python 3.11";
   }
 
-  bool has_layout(PythonExport which, uint64_t basic_size, uint64_t item_size) {
+  bool has_layout(size_t which, uint64_t basic_size, uint64_t item_size) {
     return word(at_.places[which] + kTypeBasicSize) == basic_size &&
            word(at_.places[which] + kTypeItemSize) == item_size;
   }

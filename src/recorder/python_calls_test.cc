@@ -27,7 +27,7 @@ std::string problem_of(const Scripts& scripts) {
 
 TEST(PythonCalls, AreThoseOfTheThread) {
   PythonWorld world;
-  const uint64_t file = world.text("/home/me/app.py");
+  const uint64_t file = world.text("/opt/app.py");
   const uint64_t outer = world.code(world.text("<module>"), file, 1);
   const uint64_t inner = world.code(world.text("Box.open"), file, 20);
   const uint64_t first = world.frame(outer, 5, 0, true);
@@ -39,8 +39,8 @@ TEST(PythonCalls, AreThoseOfTheThread) {
   ASSERT_EQ(scripts.interpreters.size(), 1U);
   EXPECT_EQ(scripts.interpreters[0],
             (Interpreter{.name = "Python 3.11.2", .problem = "", .loop = kEvaluates}));
-  EXPECT_EQ(scripts.functions, (std::vector<ScriptFunction>{{"Box.open", "/home/me/app.py"},
-                                                            {"<module>", "/home/me/app.py"}}));
+  EXPECT_EQ(scripts.functions, (std::vector<ScriptFunction>{{"Box.open", "/opt/app.py"},
+                                                            {"<module>", "/opt/app.py"}}));
   EXPECT_EQ(scripts.stacks,
             (std::vector<ScriptStack>{{.thread = kThread,
                                        .interpreter = 0,

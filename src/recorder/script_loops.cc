@@ -20,6 +20,17 @@ bool begins_or_ends(SnapModules& modules, const Step& step) {
                                       [](const Way& way) { return way.kind == WayKind::Return; });
 }
 
+constexpr size_t kNotThere = SIZE_MAX;
+
+// Behind the call that the loop was called for, of those from `begin` on.
+size_t end_of_loop(const ScriptStack& script, size_t begin) {
+  const auto first =
+      std::find_if(script.calls.begin() + static_cast<ptrdiff_t>(begin), script.calls.end(),
+                   [](const ScriptCall& call) { return call.is_loops_first; });
+  return first == script.calls.end() ? kNotThere
+                                     : static_cast<size_t>(first - script.calls.begin()) + 1;
+}
+
 }  // namespace
 
 const ScriptStack* script_of(const Scripts& scripts, int32_t thread) {
@@ -42,17 +53,13 @@ std::vector<ScriptLoop> script_loops(SnapModules& modules, const Walk& walk, con
   int32_t depth = INT32_MAX;
   for (size_t i = walk.steps.size(); i-- > 0 && done < script->calls.size();) {
     const Step& step = walk.steps[i];
-    if (step.depth < depth) {
-      depth = step.depth;
-      if (is_of_function(modules, step, loop)) {
-        const auto first =
-            std::find_if(script->calls.begin() + static_cast<ptrdiff_t>(done), script->calls.end(),
-                         [](const ScriptCall& call) { return call.is_loops_first; });
-        if (first == script->calls.end()) break;
-        const auto end = static_cast<size_t>(first - script->calls.begin()) + 1;
-        loops.push_back({.step = i, .begin = done, .end = end});
-        done = end;
-      }
+    const bool is_in_progress = step.depth < depth;
+    depth = std::min(depth, step.depth);
+    if (is_in_progress && is_of_function(modules, step, loop)) {
+      const size_t end = end_of_loop(*script, done);
+      if (end == kNotThere) break;
+      loops.push_back({.step = i, .begin = done, .end = end});
+      done = end;
     }
     if ((step.marks & kMissing) != 0) break;
   }

@@ -11,7 +11,7 @@ namespace clew::target {
 
 namespace {
 
-std::string_view name_at(std::span<const uint8_t> strings, uint32_t offset) {
+std::string_view exported_name(std::span<const uint8_t> strings, uint32_t offset) {
   if (offset >= strings.size()) return {};
   const auto* const begin = reinterpret_cast<const char*>(strings.data()) + offset;
   return {begin, strnlen(begin, strings.size() - offset)};
@@ -44,7 +44,7 @@ Expected<std::vector<std::optional<uint64_t>>> read_exported_places(
     Elf64_Sym symbol;
     std::memcpy(&symbol, symbols.view().data() + i * sizeof(symbol), sizeof(symbol));
     if (!has_place(symbol)) continue;
-    const auto found = wanted.find(name_at(strings.view(), symbol.st_name));
+    const auto found = wanted.find(exported_name(strings.view(), symbol.st_name));
     if (found != wanted.end()) places[found->second] = symbol.st_value;
   }
   return places;

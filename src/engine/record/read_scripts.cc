@@ -12,7 +12,7 @@ namespace clew::engine {
 
 namespace {
 
-std::string key_of(const target::ProcessModule& module) {
+std::string key_of_file(const target::ProcessModule& module) {
   return module.path + '\n' + module.build_id;
 }
 
@@ -24,7 +24,7 @@ void ScriptReader::read(const std::vector<target::ProcessModule>& modules) {
   for (const recorder::InterpreterKind& kind : kinds)
     names.insert(names.end(), kind.exports.begin(), kind.exports.end());
   for (const target::ProcessModule& module : modules) {
-    const auto [known, is_new] = found_.try_emplace(key_of(module));
+    const auto [known, is_new] = found_.try_emplace(key_of_file(module));
     if (!is_new || !module.problem.empty()) continue;
     const auto exports = target::read_exported_places(module.open_path, names);
     if (!exports) continue;
@@ -42,6 +42,7 @@ void ScriptReader::add_scripts(const std::vector<target::ProcessModule>& modules
                                recorder::Snap& snap) const {
   snap.scripts = {};
   std::vector<int32_t> threads;
+  threads.reserve(snap.threads.size());
   for (const recorder::SnapThread& thread : snap.threads)
     threads.push_back(thread.thread);
   const pid_t process = snap.pid;
@@ -49,7 +50,7 @@ void ScriptReader::add_scripts(const std::vector<target::ProcessModule>& modules
     return target::read_memory(process, address, bytes).has_value();
   });
   for (const target::ProcessModule& module : modules) {
-    const auto known = found_.find(key_of(module));
+    const auto known = found_.find(key_of_file(module));
     if (known == found_.end()) continue;
     for (const Found& found : known->second) {
       std::vector<uint64_t> places = found.places;
