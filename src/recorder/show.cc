@@ -114,19 +114,18 @@ std::map<std::string, int64_t> times_of(const Snap& snap) {
 void add_script_text(const Snap& snap, SourceText& sources, Shown& shown) {
   const uint64_t known_from = snap.began.time_ns != 0 ? snap.began.time_ns : snap.reason.time_ns;
   std::set<std::string> newer;
+  const auto add = [&](ShownScriptCall& call) {
+    call.text = sources.line(call.file, call.line);
+    const auto written = call.text ? sources.written_at(call.file) : std::nullopt;
+    if (!written || static_cast<uint64_t>(*written) <= known_from) return;
+    if (!newer.insert(call.file).second) return;
+    shown.problems.push_back(
+        fmt::format("{} was written after the recording began, so its lines may be others",
+                    file_of(call.file)));
+  };
   for (ShownThread& thread : shown.threads) {
-    for (ShownScript& script : thread.scripts) {
-      for (ShownScriptCall& call : script.calls) {
-        call.text = sources.line(call.file, call.line);
-        if (!call.text || static_cast<uint64_t>(*sources.written_at(call.file)) <= known_from ||
-            !newer.insert(call.file).second) {
-          continue;
-        }
-        shown.problems.push_back(
-            fmt::format("{} was written after the recording began, so its lines may be others",
-                        file_of(call.file)));
-      }
-    }
+    for (ShownScript& script : thread.scripts)
+      std::for_each(script.calls.begin(), script.calls.end(), add);
   }
 }
 
