@@ -108,16 +108,23 @@ std::vector<TextLine> text_lines(const recorder::Snap& snap, const recorder::Sho
   return text;
 }
 
+void print_scripts(const recorder::ShownThread& thread, size_t calls_max) {
+  for (const recorder::ShownScript& script : thread.scripts)
+    print_lines(text_of_script(script, calls_max));
+}
+
 std::string thread_text(const recorder::Snap& snap, const recorder::ShownThread& thread) {
   return fmt::format("thread {}{}", thread.thread, role_of(snap, thread.is_reason));
 }
 
-void print_thread(const recorder::Snap& snap, const recorder::ShownThread& thread) {
+void print_thread(const recorder::Snap& snap, const recorder::ShownThread& thread,
+                  size_t calls_max) {
   fmt::print("\n{}: {} records\n", thread_text(snap, thread), thread.records);
   print_lines(text_lines(snap, thread));
   if (thread.violations != 0 || thread.gaps != 0) {
     fmt::print("   {} records fit no path, {} gaps\n", thread.violations, thread.gaps);
   }
+  print_scripts(thread, calls_max);
 }
 
 // A fault is the kernel's; other signals are sent, and then siginfo_t has the sender in its place.
@@ -156,6 +163,10 @@ std::string text_of_condition(const recorder::Snap& snap) {
 void print_command(const recorder::Snap& snap) {
   fmt::print("{} (process {}){}\n", fmt::join(snap.command, " "), snap.pid,
              snap.condition.empty() ? text_of(snap.reason, snap.pid) : text_of_condition(snap));
+  for (const recorder::Interpreter& one : snap.scripts.interpreters) {
+    if (const std::string problem = text_of_problem(one); !problem.empty())
+      fmt::print("{}\n", problem);
+  }
 }
 
 // "from -1.204 ms to -1.190 ms, thread 12, concurrent with 13 and 14"
@@ -173,7 +184,7 @@ std::string text_of_stretch(const recorder::Snap& snap, const recorder::Shown& s
   return text;
 }
 
-void print_together(const recorder::Snap& snap, const recorder::Shown& shown) {
+void print_together(const recorder::Snap& snap, const recorder::Shown& shown, size_t calls_max) {
   print_command(snap);
   const std::vector<recorder::Stretch> all = recorder::side_by_side(shown);
   const std::optional<int64_t> gap = least_gap(spans_of(all, &recorder::Stretch::span));
@@ -187,16 +198,17 @@ void print_together(const recorder::Snap& snap, const recorder::Shown& shown) {
     print_lines(text);
   }
   for (const recorder::ShownThread& thread : shown.threads) {
-    if (thread.is_recorded) continue;
+    if (thread.is_recorded && thread.scripts.empty()) continue;
     fmt::print("\n{} stopped\n", thread_text(snap, thread));
-    print_lines({text_of_stop(thread)});
+    if (!thread.is_recorded) print_lines({text_of_stop(thread)});
+    print_scripts(thread, calls_max);
   }
 }
 
-void print_shown(const recorder::Snap& snap, const recorder::Shown& shown) {
+void print_shown(const recorder::Snap& snap, const recorder::Shown& shown, size_t calls_max) {
   print_command(snap);
   for (const recorder::ShownThread& thread : shown.threads)
-    print_thread(snap, thread);
+    print_thread(snap, thread, calls_max);
 }
 
 nlohmann::ordered_json json_of(const recorder::Snap& snap, const recorder::ShownThread& thread) {
@@ -214,6 +226,15 @@ nlohmann::ordered_json json_of(const recorder::Snap& snap, const recorder::Shown
   one["stopped"]["recorded"] = thread.is_recorded;
   one["stopped"]["system_call"] = nullptr;
   if (thread.system_call) one["stopped"]["system_call"] = name_of_call(*thread.system_call);
+  one["scripts"] = nlohmann::ordered_json::array();
+  for (const recorder::ShownScript& script : thread.scripts) {
+    nlohmann::ordered_json shown = {{"interpreter", script.interpreter},
+                                    {"whole", script.is_whole}};
+    shown["calls"] = nlohmann::ordered_json::array();
+    for (const recorder::ShownScriptCall& call : script.calls)
+      shown["calls"].push_back(json_of_call(call));
+    one["scripts"].push_back(std::move(shown));
+  }
   return one;
 }
 
@@ -247,6 +268,12 @@ void print_json(const recorder::Snap& snap, const recorder::Shown& shown) {
   all["taken_ns"] = nullptr;
   if (snap.taken.ticks != 0) all["taken_ns"] = snap.taken.time_ns;
   all["problems"] = shown.problems;
+  all["interpreters"] = nlohmann::ordered_json::array();
+  for (const recorder::Interpreter& interpreter : snap.scripts.interpreters) {
+    nlohmann::ordered_json one = {{"name", interpreter.name}, {"problem", nullptr}};
+    if (!interpreter.problem.empty()) one["problem"] = interpreter.problem;
+    all["interpreters"].push_back(std::move(one));
+  }
   all["threads"] = nlohmann::ordered_json::array();
   for (const recorder::ShownThread& thread : shown.threads)
     all["threads"].push_back(json_of(snap, thread));
@@ -272,10 +299,10 @@ Expected<void> show_snap(const std::string& path, const recorder::ShowOptions& w
     console.warning(problem);
   switch (form) {
     case ShownForm::Threads:
-      print_shown(snap, shown);
+      print_shown(snap, shown, options.last);
       break;
     case ShownForm::Together:
-      print_together(snap, shown);
+      print_together(snap, shown, options.last);
       break;
     case ShownForm::Json:
       print_json(snap, shown);

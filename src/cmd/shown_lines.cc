@@ -88,11 +88,37 @@ TextLine text_of_line(const recorder::Snap& snap, const recorder::ShownThread& t
   std::string transfers = left_out == 0 ? "" : fmt::format(" ({} calls before)", left_out);
   for (size_t i = left_out; i < count; ++i)
     transfers += text_of(snap, line.transfers[i]);
+  std::string script;
+  if (line.script_call) {
+    const recorder::ShownScriptCall& call = thread.scripts.front().calls[*line.script_call];
+    script = fmt::format(" (runs {} at {})", call.function, place_text(call));
+  }
   const auto indent = static_cast<int>(std::min(line.depth - least, 30));
-  return {fmt::format("{} {:<28} {:{}}{}{}{}{}", is_last ? "=>" : "  ", place_text(line), "",
-                      indent * 2, recorder::short_name(line.function),
-                      line.is_inlined ? " (inlined)" : "", transfers, marks_text(line.marks)),
-          line.text};
+  return {
+      fmt::format("{} {:<28} {:{}}{}{}{}{}{}", is_last ? "=>" : "  ", place_text(line), "",
+                  indent * 2, recorder::short_name(line.function),
+                  line.is_inlined ? " (inlined)" : "", transfers, script, marks_text(line.marks)),
+      line.text};
+}
+
+std::vector<TextLine> text_of_script(const recorder::ShownScript& script, size_t calls_max) {
+  std::vector<TextLine> text = {
+      {fmt::format("   {}, the innermost call first:", script.interpreter), {}}};
+  const size_t count = std::min(script.calls.size(), calls_max);
+  for (size_t i = 0; i < count; ++i) {
+    const recorder::ShownScriptCall& call = script.calls[i];
+    text.push_back(
+        {fmt::format("   #{:<3} {:<23} {}", i, place_text(call), call.function), call.text});
+  }
+  const size_t left_out = script.calls.size() - count;
+  if (left_out != 0) text.push_back({fmt::format("   and {} more", left_out), {}});
+  if (!script.is_whole) text.push_back({"   callers unknown", {}});
+  return text;
+}
+
+std::string text_of_problem(const recorder::Interpreter& interpreter) {
+  if (interpreter.problem.empty()) return {};
+  return fmt::format("calls of {} are not known: {}", interpreter.name, interpreter.problem);
 }
 
 void print_lines(const std::vector<TextLine>& lines) {
@@ -110,6 +136,16 @@ void print_lines(const std::vector<TextLine>& lines) {
   }
 }
 
+nlohmann::ordered_json json_of_call(const recorder::ShownScriptCall& call) {
+  nlohmann::ordered_json one = {
+      {"function", call.function}, {"file", call.file}, {"line", nullptr}};
+  if (call.line != 0) one["line"] = call.line;
+  one["native"] = call.is_loops_first;
+  one["text"] = nullptr;
+  if (call.text) one["text"] = *call.text;
+  return one;
+}
+
 nlohmann::ordered_json json_of_line(const recorder::Snap& snap, const recorder::ShownLine& line) {
   nlohmann::ordered_json one = {{"module", line.module},      {"function", line.function},
                                 {"file", line.file},          {"line", line.line},
@@ -120,6 +156,8 @@ nlohmann::ordered_json json_of_line(const recorder::Snap& snap, const recorder::
   one["transfers"] = nlohmann::ordered_json::array();
   for (const recorder::ShownTransfer& transfer : line.transfers)
     one["transfers"].push_back(json_of(snap, transfer));
+  one["script_call"] = nullptr;
+  if (line.script_call) one["script_call"] = *line.script_call;
   one["text"] = nullptr;
   if (line.text) one["text"] = *line.text;
   return one;

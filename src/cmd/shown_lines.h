@@ -27,6 +27,13 @@ int32_t least_depth(const recorder::ShownThread& thread);
 // Sources stand below each other, but for those behind long lines.
 void print_lines(const std::vector<TextLine>& lines);
 
+// What a thread's script was in: a heading, and the calls; at most so many of them.
+std::vector<TextLine> text_of_script(const recorder::ShownScript& script, size_t calls_max);
+
+// "calls of Perl are not known: ..."; empty: they are.
+std::string text_of_problem(const recorder::Interpreter& interpreter);
+
+nlohmann::ordered_json json_of_call(const recorder::ShownScriptCall& call);
 nlohmann::ordered_json json_of_line(const recorder::Snap& snap, const recorder::ShownLine& line);
 
 }  // namespace clew::cmd

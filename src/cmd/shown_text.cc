@@ -17,6 +17,12 @@ std::string place_text(const recorder::ShownLine& line) {
       "{}:{}", folder == std::string::npos ? line.file : line.file.substr(folder + 1), line.line);
 }
 
+std::string place_text(const recorder::ShownScriptCall& call) {
+  std::string text(recorder::file_of(call.file));
+  if (call.line != 0) text += fmt::format(":{}", call.line);
+  return text;
+}
+
 std::optional<int64_t> least_gap(std::span<const recorder::SpanNs> spans) {
   std::optional<int64_t> least;
   const auto add = [&least](int64_t gap) {

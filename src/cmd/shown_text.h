@@ -20,6 +20,8 @@ std::optional<int64_t> least_gap(std::span<const recorder::SpanNs> spans);
 // "-1.204 ms": relative to the moment of the snap. With more digits where it takes them to tell
 // moments apart that have such a gap between them.
 std::string time_text(int64_t ns, std::optional<int64_t> gap_ns);
+// "app.py:12"; without a line "app.py".
+std::string place_text(const recorder::ShownScriptCall& call);
 // " [gap]" and so on, or nothing. See recorder/walk.h.
 std::string marks_text(uint8_t marks);
 

@@ -393,6 +393,8 @@ Expected<void> StepSession::stack(std::string_view words) {
       words.empty() ? kFramesShownMax : CLEW_TRY(number_in(words, "number of frames"));
   const recorder::Stack stack = view_->cursor->stack(frames_max);
   if (view_->cursor->back() == 0 && !view_->history.stop().is_recorded) show_stop();
+  const std::vector<recorder::ScriptLoop> loops = script_loops_now();
+  size_t script_done = 0;
   bool was_certain = true;
   size_t number = 0;
   for (const recorder::StackFrame& one : stack.frames) {
@@ -404,10 +406,48 @@ Expected<void> StepSession::stack(std::string_view words) {
     fmt::print("#{:<3}{} {}{} at {} ({})\n", number++, one.is_certain ? "" : "?",
                recorder::short_name(line.function), line.is_inlined ? " (inlined)" : "",
                place_text(line), number_text(one.back));
+    for (const recorder::ScriptLoop& loop : loops) {
+      if (loop.begin != script_done || !is_in_moment(loop.step, one.back)) continue;
+      show_calls(*recorder::script_of(snap_.scripts, snap_.threads[thread_].thread), loop.begin,
+                 loop.end);
+      script_done = loop.end;
+    }
   }
   if (stack.frames.size() == frames_max) return {};
   fmt::print("{}\n", stack.is_whole ? "called by code that is not recorded" : "callers unknown");
+  show_other_scripts(script_done);
   return {};
+}
+
+// Of a thread's script the calls at its end are known, and no others.
+std::vector<recorder::ScriptLoop> StepSession::script_loops_now() {
+  if (view_->cursor->back() != 0) return {};
+  return recorder::script_loops(modules_, view_->history.walked(), snap_, snap_.threads[thread_]);
+}
+
+// The step is of that moment, and of none behind it.
+bool StepSession::is_in_moment(size_t step, size_t back) {
+  return view_->history.at(back)->step <= step &&
+         (back == 0 || view_->history.at(back - 1)->step > step);
+}
+
+void StepSession::show_calls(const recorder::ScriptStack& script, size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i) {
+    const recorder::ShownScriptCall call = recorder::shown_call(snap_.scripts, script.calls[i]);
+    fmt::print("       {} at {}\n", call.function, place_text(call));
+  }
+}
+
+// What was not shown below its native call: so many of the only script's calls were.
+void StepSession::show_other_scripts(size_t done) {
+  if (view_->cursor->back() != 0) return;
+  for (const recorder::ScriptStack& script : snap_.scripts.stacks) {
+    if (script.thread != snap_.threads[thread_].thread || done == script.calls.size()) continue;
+    fmt::print("{}{}:\n", snap_.scripts.interpreters[script.interpreter].name,
+               done == 0 ? "" : ", further calls");
+    show_calls(script, done, script.calls.size());
+    if (!script.is_whole) fmt::print("       callers unknown\n");
+  }
 }
 
 Expected<void> StepSession::list(std::string_view words) {

@@ -13,6 +13,7 @@
 
 #include "cmd/step_commands.h"
 #include "recorder/history.h"
+#include "recorder/script_loops.h"
 #include "recorder/snap.h"
 #include "recorder/snap_clock.h"
 #include "recorder/snap_modules.h"
@@ -72,6 +73,10 @@ class StepSession {
   void show_moment_of(View& view, const recorder::Visit& visit);
   void show_source(const recorder::Frame& frame);
   void show_end(const recorder::Move& move);
+  std::vector<recorder::ScriptLoop> script_loops_now();
+  bool is_in_moment(size_t step, size_t back);
+  void show_calls(const recorder::ScriptStack& script, size_t begin, size_t end);
+  void show_other_scripts(size_t done);
   void show_stop();
   View& view_of(size_t thread);
   void look_at(size_t thread);

@@ -31,9 +31,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t kFolderMode = 0700;
-constexpr std::array<std::string_view, 22> kSourceEndings = {
-    ".c",   ".C",   ".cc",  ".cp",  ".cpp", ".cxx", ".c++", ".h", ".H", ".hh", ".hpp",
-    ".hxx", ".h++", ".inc", ".inl", ".ipp", ".tcc", ".def", ".y", ".l", ".s",  ".S"};
+constexpr std::array<std::string_view, 23> kSourceEndings = {
+    ".c",   ".C",   ".cc",  ".cp",  ".cpp", ".cxx", ".c++", ".h", ".H", ".hh", ".hpp", ".hxx",
+    ".h++", ".inc", ".inl", ".ipp", ".tcc", ".def", ".y",   ".l", ".s", ".S",  ".py"};
 
 bool is_called_a_source(const fs::path& file) {
   const std::string ending = file.extension();
@@ -145,6 +145,10 @@ class Bundler {
       for (const ShownLine& line : thread.lines)
         names.insert(line.file);
       names.insert(thread.stopped.file);
+      for (const ShownScript& script : thread.scripts) {
+        for (const ShownScriptCall& call : script.calls)
+          names.insert(call.file);
+      }
     }
     SourceText sources(request_.source_folders);
     for (const std::string& name : names) {

@@ -29,6 +29,22 @@ struct ShownTransfer {
   bool is_sure = false;  // Of its bytes: see StreamCall.
 };
 
+// A call of a script.
+struct ShownScriptCall {
+  std::string function;
+  std::string file;
+  uint32_t line = 0;  // 0: not known.
+  bool is_loops_first = false;
+  std::optional<std::string> text = std::nullopt;
+};
+
+// A thread's script at the moment of the snap.
+struct ShownScript {
+  std::string interpreter;
+  std::vector<ShownScriptCall> calls;  // The innermost first.
+  bool is_whole = false;               // Else outer calls are missing.
+};
+
 struct ShownLine {
   std::string module;    // Without folders.
   std::string function;  // Without a symbol: module+0x12.
@@ -39,8 +55,10 @@ struct ShownLine {
   bool is_inlined = false;
   // In front of it something may be missing: see marks in walk.h.
   uint8_t marks = 0;
-  SpanNs began{};                                  // When it began to run, as far as that is known.
-  std::vector<ShownTransfer> transfers{};          // Oldest first.
+  SpanNs began{};                          // When it began to run, as far as that is known.
+  std::vector<ShownTransfer> transfers{};  // Oldest first.
+  // At its end an interpreter runs this call of the thread's only script, and has not come back.
+  std::optional<size_t> script_call{};
   std::optional<std::string> text = std::nullopt;  // Of the source, where that is there.
 };
 
@@ -54,6 +72,7 @@ struct ShownThread {
   ShownLine stopped;
   bool is_recorded = false;
   std::optional<uint64_t> system_call = std::nullopt;  // In which it waits.
+  std::vector<ShownScript> scripts{};
   uint64_t records = 0;
   uint64_t violations = 0;
   uint64_t uncertain = 0;
@@ -74,6 +93,8 @@ struct ShowOptions {
 
 // A frame of a place, without address, depth and marks.
 ShownLine shown_line(const Place& place, size_t level = 0);
+// Without text.
+ShownScriptCall shown_call(const Scripts& scripts, const ScriptCall& call);
 // The thread got the signal, or ends the process.
 bool is_reason(const Snap& snap, const SnapThread& thread);
 

@@ -42,6 +42,7 @@ enum class SectionType : uint32_t {
   Condition = 7,
   Times = 8,
   Streams = 9,
+  Scripts = 10,
 };
 
 class Bytes {
@@ -185,6 +186,34 @@ std::vector<uint8_t> streams_of(const Snap& snap) {
   return out.take();
 }
 
+std::vector<uint8_t> scripts_of(const Scripts& scripts) {
+  Bytes out;
+  out.put(static_cast<uint32_t>(scripts.interpreters.size()));
+  for (const Interpreter& one : scripts.interpreters) {
+    out.put(one.loop);
+    out.put_text(one.name);
+    out.put_text(one.problem);
+  }
+  out.put(static_cast<uint32_t>(scripts.functions.size()));
+  for (const ScriptFunction& one : scripts.functions) {
+    out.put_text(one.name);
+    out.put_text(one.file);
+  }
+  out.put(static_cast<uint32_t>(scripts.stacks.size()));
+  for (const ScriptStack& stack : scripts.stacks) {
+    out.put(stack.thread);
+    out.put(stack.interpreter);
+    out.put(uint32_t{stack.is_whole});
+    out.put(static_cast<uint32_t>(stack.calls.size()));
+    for (const ScriptCall& call : stack.calls) {
+      out.put(call.function);
+      out.put(call.line);
+      out.put(uint32_t{call.is_loops_first});
+    }
+  }
+  return out.take();
+}
+
 std::string read_text(ByteReader& in) {
   const auto size = in.read<uint32_t>();
   const std::span<const uint8_t> bytes = in.read_bytes(size);
@@ -312,6 +341,31 @@ bool read_streams(ByteReader& in, Snap& snap) {
   return !in.failed();
 }
 
+bool read_scripts(ByteReader& in, Scripts& scripts) {
+  for (auto count = in.read<uint32_t>(); count != 0 && !in.failed(); --count) {
+    const auto loop = in.read<uint64_t>();
+    std::string name = read_text(in);
+    scripts.interpreters.push_back(
+        {.name = std::move(name), .problem = read_text(in), .loop = loop});
+  }
+  for (auto count = in.read<uint32_t>(); count != 0 && !in.failed(); --count) {
+    std::string name = read_text(in);
+    scripts.functions.push_back({.name = std::move(name), .file = read_text(in)});
+  }
+  for (auto count = in.read<uint32_t>(); count != 0 && !in.failed(); --count) {
+    ScriptStack& stack = scripts.stacks.emplace_back();
+    stack.thread = in.read<int32_t>();
+    stack.interpreter = in.read<uint32_t>();
+    stack.is_whole = in.read<uint32_t>() != 0;
+    for (auto calls = in.read<uint32_t>(); calls != 0 && !in.failed(); --calls) {
+      const auto function = in.read<uint32_t>();
+      const auto line = in.read<uint32_t>();
+      stack.calls.push_back({function, line, in.read<uint32_t>() != 0});
+    }
+  }
+  return !in.failed() && is_sound(scripts);
+}
+
 // Those of a later version are passed by.
 bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) {
   ByteReader in(bytes);
@@ -341,6 +395,8 @@ bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) 
       return read_times(in, snap);
     case SectionType::Streams:
       return read_streams(in, snap);
+    case SectionType::Scripts:
+      return read_scripts(in, snap.scripts);
   }
   return !in.failed();
 }
@@ -379,6 +435,8 @@ std::vector<uint8_t> snap_bytes(const Snap& snap) {
     sections.emplace_back(SectionType::Condition,
                           std::vector<uint8_t>(snap.condition.begin(), snap.condition.end()));
   }
+  if (!snap.scripts.interpreters.empty())
+    sections.emplace_back(SectionType::Scripts, scripts_of(snap.scripts));
   Bytes out;
   uint64_t offset = kHeaderBytes + sections.size() * kSectionBytes;
   for (const auto& [type, bytes] : sections) {

@@ -20,6 +20,10 @@
 //               stamp counter), time 8 (ns since 1970); then for each module of Modules, in their
 //               order, count 4, 0 4 of calls with Time records, and for each slot 8, where 4
 //               (Stamped), transfer 4 (stamps.h)
+//     Scripts   of interpreters, only where there are any: count 4, and for each: loop 8 (address),
+//               name and problem, each length 4 and bytes; count 4 of functions, and for each name
+//               and file; count 4 of stacks, and for each: thread 4, interpreter 4, whole 4, count
+//               4 of calls, and for each: function 4, line 4, loop's first 4 (scripts.h)
 //     Streams   forked 8 (ticks); network, length 4 and bytes; count 4, then for each connection:
 //     descriptor 4,
 //               sent 8, received 8, own address and the peer's, each length 4 and bytes
@@ -36,6 +40,7 @@
 #include "abi/recorder.h"
 #include "base/error.h"
 #include "recorder/recorded_module.h"
+#include "recorder/scripts.h"
 
 namespace clew::recorder {
 
@@ -115,6 +120,7 @@ struct Snap {
   uint64_t forked = 0;
   ClockPair began;
   ClockPair taken;
+  Scripts scripts;
   // No part of its bytes: of one that was read from a bundle, the folder of its files (bundle.h).
   std::string files;
 };

@@ -18,6 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!snap) return 0;
   const auto again = recorder::parse_snap(recorder::snap_bytes(*snap));
   CLEW_ASSERT(again && again->threads.size() == snap->threads.size());
+  CLEW_ASSERT(again->scripts == snap->scripts || snap->scripts.interpreters.empty());
   CLEW_ASSERT(again->modules.size() == snap->modules.size() && again->pid == snap->pid);
   return 0;
 }

@@ -135,6 +135,39 @@ TEST(Snap, TheQueryComesBackWhereThereIsOne) {
   EXPECT_FALSE(parse_snap(snap_bytes(snap)));
 }
 
+TEST(Snap, ScriptsComeBackWhereThereIsAnInterpreter) {
+  Snap snap = some_snap();
+  EXPECT_EQ(parse_snap(snap_bytes(snap))->scripts, Scripts{});
+  snap.scripts.interpreters = {{.name = "Python 3.11.2", .problem = "", .loop = 0x55551234},
+                               {.name = "Perl", .problem = "not known", .loop = 0}};
+  snap.scripts.functions = {{"hä", "/a.py"}, {"<module>", ""}};
+  snap.scripts.stacks = {
+      {.thread = 43, .interpreter = 0, .calls = {{1, 7, true}, {0, 0, false}}, .is_whole = true},
+      {.thread = 42, .interpreter = 1, .calls = {}, .is_whole = false}};
+  const auto read = parse_snap(snap_bytes(snap));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->scripts, snap.scripts);
+}
+
+TEST(Snap, ScriptsWithoutSenseAreRefused) {
+  Snap snap = some_snap();
+  snap.scripts.interpreters = {{.name = "Python 3.11.2", .problem = "", .loop = 1}};
+  snap.scripts.functions = {{"f", "f.py"}};
+  snap.scripts.stacks = {{.thread = 43, .interpreter = 0, .calls = {{0, 7, true}}}};
+  ASSERT_TRUE(parse_snap(snap_bytes(snap)));
+  Snap wrong = snap;
+  wrong.scripts.stacks[0].interpreter = 1;
+  EXPECT_FALSE(parse_snap(snap_bytes(wrong)));
+  wrong = snap;
+  wrong.scripts.stacks[0].calls[0].function = 1;
+  EXPECT_FALSE(parse_snap(snap_bytes(wrong)));
+  for (const char* const text : {"\x1b[2J", "a\nb", "\xc2\x9b", "\x7f"}) {
+    wrong = snap;
+    wrong.scripts.functions[0].name = text;
+    EXPECT_FALSE(parse_snap(snap_bytes(wrong))) << text;
+  }
+}
+
 TEST(Snap, OneThatIsCutIsRefusedAtEachLength) {
   constexpr size_t kLengthsMax = 4096;
   const std::vector<uint8_t> whole = snap_bytes(some_snap());

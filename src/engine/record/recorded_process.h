@@ -22,6 +22,7 @@
 #include "engine/record/known_imports.h"
 #include "engine/record/lobe_file.h"
 #include "engine/record/module_files.h"
+#include "engine/record/read_scripts.h"
 #include "engine/record/standstill.h"
 #include "engine/record/stops.h"
 #include "engine/record/watch.h"
@@ -194,6 +195,7 @@ class RecordedProcess {
   std::optional<inline_::Attachment> attachment_;
   std::optional<inline_::Answers> answers_;  // Nothing when the C library has no such function.
   CallSites call_sites_;
+  ScriptReader scripts_;
   std::unordered_multimap<uint32_t, uint32_t> slots_;  // By thread, as they were at the last look.
   std::optional<bool> unwinds_;                        // See keeps_answers().
   std::vector<Installed> installed_;

@@ -14,6 +14,7 @@
 #include "base/clock_ns.h"
 #include "base/log.h"
 #include "engine/clock.h"
+#include "engine/record/read_scripts.h"
 #include "engine/record/recorded_process.h"
 #include "engine/record/streams.h"
 #include "engine/record/thread_status.h"
@@ -67,6 +68,7 @@ RecordedProcess::Modules RecordedProcess::modules_of(pid_t process) {
   auto modules = target::read_modules(process);
   if (!modules) return {};
   call_sites_.read(*modules);
+  scripts_.read(*modules);
   return std::move(*modules);
 }
 
@@ -95,10 +97,13 @@ void RecordedProcess::copy_threads(Standstill& threads, const Modules& modules,
     }
     add_lobes(snap);
     if (threads.has_moved()) continue;
+    scripts_.add_scripts(modules, snap);
     read_streams(snap.pid, snap);
     if (!threads.has_moved()) return;
   }
-  snap.streams.clear();  // They would be of another moment than the lobes.
+  // They would be of another moment than the lobes.
+  snap.streams.clear();
+  snap.scripts = {};
 }
 
 // Those that are not recorded are named, too: a thread may have stopped in them. Those that are
