@@ -13,7 +13,7 @@ _clew_options() {
       --fuel --format --json" ;;
     record) echo "-p --pid --policy --group -o --output --each --no-cache --no-follow -q --quiet -v --verbose" ;;
     snap) echo "--group -o --output --json -v --verbose" ;;
-    show) echo "--last --thread --source --bundle --json --together --across -i --interactive -v --verbose" ;;
+    show) echo "--last --thread --source --bundle --gdb --json --together --across -i --interactive -v --verbose" ;;
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
       --usdt --vocabulary -v --verbose" ;;
     explain) echo "$request --programs --code -v --verbose" ;;
@@ -35,7 +35,7 @@ _clew_value() {
     -c | --command) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "text json csv chart stream sqlite folded svg" -- "$2") ;;
     --for | --every) mapfile -t COMPREPLY < <(compgen -W "100ms 1s 5s 10s 1m" -- "$2") ;;
-    -o | --output | --spill | --from | --file | --vocabulary | --ext | --source | --policy | --bundle)
+    -o | --output | --spill | --from | --file | --vocabulary | --ext | --source | --policy | --bundle | --gdb)
       mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
     *) return 1 ;;
   esac

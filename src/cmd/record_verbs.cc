@@ -26,6 +26,7 @@
 #include "engine/kernel/system_call_name.h"
 #include "engine/record/record.h"
 #include "output/format.h"
+#include "recorder/debugger_files.h"
 #include "recorder/policy.h"
 #include "recorder/short_name.h"
 #include "recorder/show.h"
@@ -349,6 +350,19 @@ Expected<void> bundle_snap(const std::string& path, const std::string& folder,
       console);
 }
 
+Expected<void> write_for_gdb(const std::string& path, const std::string& folder) {
+  Console console(false);
+  const recorder::DebuggerFiles files = CLEW_TRY(recorder::write_for_debugger(
+      {.snap = path, .folder = folder, .progress = [&console](std::string_view text) {
+         console.progress(text);
+       }}));
+  for (const std::string& problem : files.problems)
+    console.warning(problem);
+  console.made(fmt::format("written: {} (modules: {}, functions: {}); gdb reads it by -x",
+                           files.script, files.modules, files.functions));
+  return {};
+}
+
 // What the policy says, and then what the command line does.
 struct RecordOptions {
   std::optional<pid_t> process;
@@ -476,6 +490,14 @@ int show_verb(int argument_count, const char* const* arguments) {
       ->excludes(together)
       ->excludes(across)
       ->excludes(steps);
+  std::string gdb;
+  app.add_option("--gdb", gdb, "a folder to make with what gdb must know of the copies")
+      ->excludes("--last")
+      ->excludes(json)
+      ->excludes(together)
+      ->excludes(across)
+      ->excludes(steps)
+      ->excludes("--bundle");
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
   if (paths.size() > 1 && !is_across) {
     return wrong_usage(
@@ -489,6 +511,10 @@ int show_verb(int argument_count, const char* const* arguments) {
   if (!bundle.empty()) {
     const auto bundled = bundle_snap(path, bundle, options);
     return bundled ? kExitAnswered : report(bundled.error());
+  }
+  if (!gdb.empty()) {
+    const auto written = write_for_gdb(path, gdb);
+    return written ? kExitAnswered : report(written.error());
   }
   const ShownForm form = wants_json    ? ShownForm::Json
                          : is_together ? ShownForm::Together

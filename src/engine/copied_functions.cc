@@ -404,10 +404,13 @@ Expected<std::vector<inline_::CopyWay>> install(inline_::Attachment& attachment,
   if (!unwind.bytes.empty()) {
     bytes.resize(behind);
     bytes.insert(bytes.end(), unwind.bytes.begin(), unwind.bytes.end());
+    if (answers.hears(extent_of(input.module)))
+      CLEW_TRY(answers.hear_also(attachment, {made.address, made.code_size}));
     CLEW_TRY(answers.add(attachment, {.begin = made.address,
                                       .size_bytes = made.code_size,
                                       .original = text.front().start,
-                                      .header = unwind.address + unwind.header}));
+                                      .header = unwind.address + unwind.header,
+                                      .header_bytes = unwind.bytes.size() - unwind.header}));
   }
   CLEW_TRY(attachment.write_copies(room, bytes));
   return ways;
@@ -416,13 +419,17 @@ Expected<std::vector<inline_::CopyWay>> install(inline_::Attachment& attachment,
 // Nothing when exceptions could not go through copies.
 Expected<std::optional<inline_::Answers>> answer_unwinders(inline_::Attachment& attachment) {
   const auto modules = CLEW_TRY(target::read_modules(attachment.pid()));
-  for (const target::ProcessModule& module : modules) {
-    const auto names = target::read_linked_names(module.open_path);
-    if (names && brings_unwinder(module, *names)) return std::optional<inline_::Answers>();
-  }
   auto answers = inline_::Answers::install(attachment, modules);
-  if (answers) return answers;
-  log_step(attachment.pid(), "no functions run on copies: {}", answers.error().message);
+  Expected<void> heard;
+  for (const target::ProcessModule& module : modules) {
+    if (!answers || !*answers || !heard) break;
+    const auto names = target::read_linked_names(module.open_path);
+    if (names && brings_unwinder(module, *names))
+      heard = (*answers)->hear(attachment, modules, extent_of(module));
+  }
+  if (answers && heard) return answers;
+  log_step(attachment.pid(), "no functions run on copies: {}",
+           (answers ? heard.error() : answers.error()).message);
   return std::optional<inline_::Answers>();
 }
 

@@ -36,4 +36,9 @@ bool brings_unwinder(const target::ProcessModule& module, const target::LinkedNa
   return !takes && has_exception_tables(module);
 }
 
+inline_::Asker extent_of(const target::ProcessModule& module) {
+  const uint64_t begin = module.executable_ranges.front().start;
+  return {begin, module.executable_ranges.back().end - begin};
+}
+
 }  // namespace clew::engine

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <initializer_list>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "code/windows.h"
+#include "code/module_code.h"
 #include "inline/attachment_state.h"
 #include "target/exported_code.h"
 #include "target/linked_names.h"
@@ -19,110 +18,16 @@ namespace clew::inline_ {
 namespace {
 
 constexpr std::string_view kFinder = "_dl_find_object";
-constexpr size_t kTableBytes = (kAnswersMax + 1) * sizeof(Answer);
-constexpr size_t kCodeBytesMax = 256;
+constexpr std::string_view kLister = "dl_iterate_phdr";
+
+// The room: the table, the askers, and the code of either.
+constexpr size_t kAskersPlace = (kAnswersMax + 1) * sizeof(AnswerRow);
+constexpr size_t kFindingPlace = kAskersPlace + (kAskersMax + 1) * sizeof(Asker);
+constexpr size_t kCodeBytesMax = 512;
+constexpr size_t kListingPlace = kFindingPlace + kCodeBytesMax;
+constexpr size_t kRoomBytes = kListingPlace + kCodeBytesMax;
 
 constexpr uint64_t kSliceBytesMax = 4096;
-
-class AnsweringWriter {
- public:
-  AnsweringWriter(const code::Window& window, const AnsweringPlaces& places)
-      : window_(window), places_(places) {}
-
-  Expected<AnsweringCode> run() {
-    const code::Placement placement = {.destination = places_.code, .load_bias = places_.load_bias};
-    const code::Relocated patched = CLEW_TRY(code::relocate(window_, {}, placement, {}));
-    // What takes back a first instruction that stays in front of the jump, and that is done again.
-    const uint32_t head = patched.boundaries.front().probe_offset;
-    result_.bytes.assign(patched.bytes.begin(), patched.bytes.begin() + head);
-    const size_t none = put_search();
-    const size_t call = put_answer();
-    lead(none, result_.bytes.size());
-    lead(call, result_.bytes.size());
-    const code::Placement plain = {.destination = here() - head, .load_bias = places_.load_bias};
-    code::Relocated original = CLEW_TRY(code::relocate(window_, {}, plain, {}));
-    result_.bytes.insert(result_.bytes.end(), original.bytes.begin() + head, original.bytes.end());
-    result_.window = {.window = window_,
-                      .load_bias = places_.load_bias,
-                      .patches = patched.patches,
-                      .copy = plain.destination,
-                      .boundaries = std::move(original.boundaries)};
-    return std::move(result_);
-  }
-
- private:
-  [[nodiscard]] uint64_t here() const { return places_.code + result_.bytes.size(); }
-  void put(std::initializer_list<uint8_t> bytes) {
-    result_.bytes.insert(result_.bytes.end(), bytes);
-  }
-  // The end of a distance of 4 bytes that is led somewhere later.
-  size_t put_open(std::initializer_list<uint8_t> opcode) {
-    put(opcode);
-    put({0, 0, 0, 0});
-    return result_.bytes.size();
-  }
-  void lead(size_t end, size_t target) {
-    const auto distance = static_cast<uint32_t>(target - end);
-    std::memcpy(result_.bytes.data() + end - 4, &distance, sizeof(distance));
-  }
-
-  // rdi: the program counter, rsi: where the answer goes. Both stay; rax, rcx, rdx and the flags
-  // are free in front of a function. Behind it rax is behind the answer that was found.
-  size_t put_search() {
-    const size_t table = put_open({0x48, 0x8d, 0x05});  // lea rax, [table]
-    lead(table, places_.table - places_.code);
-    const size_t next = result_.bytes.size();
-    put({0x48, 0x8b, 0x48, offsetof(Answer, size_bytes)});  // next: mov rcx, [rax + size]
-    put({0x48, 0x85, 0xc9});                                // test rcx, rcx
-    const size_t none = put_open({0x0f, 0x84});             // jz plain
-    put({0x48, 0x89, 0xfa});                                // mov rdx, rdi
-    put({0x48, 0x2b, 0x10});                                // sub rdx, [rax + begin]
-    put({0x48, 0x83, 0xc0, sizeof(Answer)});                // add rax, 32
-    put({0x48, 0x39, 0xca});                                // cmp rdx, rcx
-    lead(put_open({0x0f, 0x83}), next);                     // jae next
-    return none;
-  }
-
-  static constexpr uint8_t back(size_t field) {
-    return static_cast<uint8_t>(static_cast<int>(field) - static_cast<int>(sizeof(Answer)));
-  }
-
-  // struct dl_find_object (dlfcn.h): flags 8, map_start 8, map_end 8, link_map 8, eh_frame 8.
-  size_t put_answer() {
-    put({0x56});                                                  // push rsi
-    put({0x50});                                                  // push rax
-    put({0x48, 0x83, 0xec, 0x08});                                // sub rsp, 8
-    put({0x48, 0x8b, 0x78, back(offsetof(Answer, original))});    // mov rdi, [rax + original]
-    const size_t call = put_open({0xe8});                         // call plain
-    put({0x48, 0x83, 0xc4, 0x08});                                // add rsp, 8
-    put({0x59});                                                  // pop rcx
-    put({0x5e});                                                  // pop rsi
-    put({0x85, 0xc0});                                            // test eax, eax
-    const size_t unknown = put_open({0x0f, 0x85});                // jnz end
-    put({0x48, 0x8b, 0x51, back(offsetof(Answer, begin))});       // mov rdx, [rcx + begin]
-    put({0x48, 0x89, 0x56, 8});                                   // mov [rsi + map_start], rdx
-    put({0x48, 0x03, 0x51, back(offsetof(Answer, size_bytes))});  // add rdx, [rcx + size]
-    put({0x48, 0x89, 0x56, 16});                                  // mov [rsi + map_end], rdx
-    put({0x48, 0x8b, 0x51, back(offsetof(Answer, header))});      // mov rdx, [rcx + header]
-    put({0x48, 0x89, 0x56, 32});                                  // mov [rsi + eh_frame], rdx
-    lead(unknown, result_.bytes.size());
-    put({0xc3});  // end: ret
-    return call;
-  }
-
-  const code::Window& window_;
-  const AnsweringPlaces& places_;
-  AnsweringCode result_;
-};
-
-std::optional<code::Window> find_window(const code::ModuleCode& code, uint64_t function) {
-  const code::Request request = {.kind = code::RequestKind::Entry, .address = function};
-  code::Plan plan = code::plan_windows(code, std::span(&request, 1));
-  if (plan.windows.size() != 1) return std::nullopt;
-  code::Window& window = plan.windows.front();
-  if (window.window_class == code::WindowClass::BothWays) return std::nullopt;
-  return std::move(window);
-}
 
 // The function by itself, which is decoded in no time: as it is compiled from C, nobody but itself
 // leads behind its first byte.
@@ -140,32 +45,60 @@ bool is_named(const target::ProcessModule& module, std::span<const std::string_v
                      [&](std::string_view beginning) { return file.starts_with(beginning); });
 }
 
-// An unwinder that does not ask the function: of gcc before 12, or LLVM's.
-bool asks_elsewhere(const target::ProcessModule& module) {
-  constexpr std::array<std::string_view, 2> kUnwinders = {"libgcc_s.so", "libunwind"};
-  if (!is_named(module, kUnwinders)) return false;
-  const auto names = target::read_linked_names(module.open_path);
-  return !names || std::none_of(names->imports.begin(), names->imports.end(),
-                                [](const auto& slot) { return slot.symbol == kFinder; });
-}
-
-std::optional<target::ExportedCode> find_finder(const target::ProcessModule& module) {
+std::optional<target::ExportedCode> find_function(const target::ProcessModule& module,
+                                                  std::string_view name) {
   constexpr std::array<std::string_view, 2> kLibraries = {"libc.so", "ld-linux"};
   if (!is_named(module, kLibraries)) return std::nullopt;
-  auto finder = target::read_exported_code(module.open_path, kFinder, kSliceBytesMax);
-  return finder ? std::move(*finder) : std::nullopt;
+  auto function = target::read_exported_code(module.open_path, name, kSliceBytesMax);
+  return function ? std::move(*function) : std::nullopt;
 }
 
-Expected<AnsweringCode> code_of(const target::ExportedCode& finder,
-                                const target::ProcessModule& module, const CopyRoom& room) {
-  return make_answering_code(code::analyse(slice_of(finder)), {.function = finder.address,
-                                                               .load_bias = module.load_bias,
-                                                               .code = room.address + kTableBytes,
-                                                               .table = room.address});
+AnsweringPlaces places_in(const CopyRoom& room, const target::ProcessModule& module,
+                          uint64_t function) {
+  return {.function = function,
+          .load_bias = module.load_bias,
+          .code = room.address,
+          .table = room.address,
+          .askers = room.address + kAskersPlace};
 }
 
-std::span<uint8_t> bytes_of(std::vector<Answer>& table) {
-  return {reinterpret_cast<uint8_t*>(table.data()), table.size() * sizeof(Answer)};
+Expected<AnsweringCode> finding_code(const target::ExportedCode& finder,
+                                     const target::ProcessModule& module, const CopyRoom& room) {
+  AnsweringPlaces places = places_in(room, module, finder.address);
+  places.code += kFindingPlace;
+  return make_finding_code(code::analyse(slice_of(finder)), places);
+}
+
+Expected<AnsweringCode> listing_code(const target::ExportedCode& lister,
+                                     const target::ProcessModule& module, const CopyRoom& room) {
+  AnsweringPlaces places = places_in(room, module, lister.address);
+  places.code += kListingPlace;
+  return make_listing_code(code::analyse(slice_of(lister)), places);
+}
+
+bool offers(const target::ProcessModule& module, std::string_view name) {
+  const auto names = target::read_linked_names(module.open_path);
+  return !names || std::any_of(names->exports.begin(), names->exports.end(),
+                               [&](const auto& one) { return one.name == name; });
+}
+
+// Whose function is asked: of the only module that has one of this name. Namespaces of dlmopen()
+// have C libraries of their own.
+Expected<const target::ProcessModule*> find_lister(std::span<const target::ProcessModule> modules) {
+  std::vector<const target::ProcessModule*> found;
+  for (const target::ProcessModule& module : modules) {
+    if (module.problem.empty() && offers(module, kLister)) found.push_back(&module);
+  }
+  if (found.size() == 1) return found.front();
+  return fail(ErrorCode::Refused, fmt::format("{} modules of the process have {}() [unwinding]",
+                                              found.size(), kLister));
+}
+
+// Code of the room that is there already, and the jump to it.
+Expected<bool> is_there(Attachment& attachment, uint64_t place, const AnsweringCode& code) {
+  std::vector<uint8_t> there(code.bytes.size());
+  CLEW_TRY(target::read_memory(attachment.pid(), place, there));
+  return there == code.bytes;
 }
 
 bool is_led(pid_t pid, const code::LedWindow& window) {
@@ -174,30 +107,65 @@ bool is_led(pid_t pid, const code::LedWindow& window) {
   });
 }
 
-}  // namespace
-
-Expected<AnsweringCode> make_answering_code(const code::ModuleCode& code,
-                                            const AnsweringPlaces& places) {
-  const auto window = find_window(code, places.function);
-  if (!window) {
-    return fail(ErrorCode::Refused,
-                fmt::format("{}() in the process's C library takes no jump [unwinding]", kFinder));
-  }
-  return AnsweringWriter(*window, places).run();
+// Led by us or by who was there before.
+Expected<void> lead(Attachment& attachment, AnsweringCode code) {
+  if (!is_led(attachment.pid(), code.window))
+    return attachment.lead_to_copies({code.window}, Attachment::Leads::ToAnswers);
+  attachment.leads_to_answers(std::move(code.window));
+  return {};
 }
+
+CopyRoom part_of(CopyRoom room, size_t place) {
+  room.address += place;
+  room.size_bytes -= place;
+  return room;
+}
+
+tl::unexpected<Error> answers_otherwise(pid_t pid) {
+  return fail(ErrorCode::Refused,
+              fmt::format("process {} answers its unwinders in another way [recorded]", pid));
+}
+
+// Up to the one that is all 0.
+template <typename Row>
+Expected<std::vector<Row>> read_rows(pid_t pid, uint64_t address, size_t count) {
+  std::vector<uint8_t> bytes(count * sizeof(Row));
+  CLEW_TRY(target::read_memory(pid, address, bytes));
+  std::vector<Row> rows;
+  for (size_t i = 0; i < count; ++i) {
+    Row row;
+    std::memcpy(&row, bytes.data() + i * sizeof(Row), sizeof(Row));
+    const Row none;
+    if (std::memcmp(&row, &none, sizeof(Row)) == 0) break;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+// All of them again: what is there stays what it is. Who looks meanwhile finds all 0 behind the
+// others, or the new one.
+template <typename Row>
+Expected<void> write_rows(Attachment& attachment, const CopyRoom& room,
+                          const std::vector<Row>& rows) {
+  std::vector<uint8_t> bytes(rows.size() * sizeof(Row));
+  std::memcpy(bytes.data(), rows.data(), bytes.size());
+  return attachment.write_copies(room, bytes);
+}
+
+}  // namespace
 
 Expected<std::optional<Answers>> Answers::install(Attachment& attachment,
                                                   std::span<const target::ProcessModule> modules) {
-  if (std::any_of(modules.begin(), modules.end(), asks_elsewhere)) return std::optional<Answers>();
   for (const target::ProcessModule& module : modules) {
-    const auto finder = find_finder(module);
+    const auto finder = find_function(module, kFinder);
     if (!finder) continue;
-    const CopyRoom room = CLEW_TRY(attachment.take_copy_room(module.executable_ranges.front().start,
-                                                             module.executable_ranges.back().end,
-                                                             kTableBytes + kCodeBytesMax, 0));
-    const AnsweringCode answering = CLEW_TRY(code_of(*finder, module, room));
-    std::vector<uint8_t> bytes(kTableBytes);
+    const CopyRoom room =
+        CLEW_TRY(attachment.take_copy_room(module.executable_ranges.front().start,
+                                           module.executable_ranges.back().end, kRoomBytes, 0));
+    const AnsweringCode answering = CLEW_TRY(finding_code(*finder, module, room));
+    std::vector<uint8_t> bytes(kFindingPlace);
     bytes.insert(bytes.end(), answering.bytes.begin(), answering.bytes.end());
+    bytes.resize(kRoomBytes);
     CLEW_TRY(attachment.write_copies(room, bytes));
     CLEW_TRY(attachment.lead_to_copies({answering.window}, Attachment::Leads::ToAnswers));
     return std::optional(Answers(room));
@@ -211,34 +179,26 @@ Expected<std::optional<Answers>> Answers::adopt(Attachment& attachment,
                                                 uint64_t room_address) {
   const pid_t pid = attachment.pid();
   for (const target::ProcessModule& module : modules) {
-    const auto finder = find_finder(module);
+    const auto finder = find_function(module, kFinder);
     if (!finder) continue;
-    Answers answers(CLEW_TRY(attachment.room_at(room_address, kTableBytes + kCodeBytesMax)));
-    AnsweringCode answering = CLEW_TRY(code_of(*finder, module, answers.room_));
-    std::vector<uint8_t> there(answering.bytes.size());
-    CLEW_TRY(target::read_memory(pid, room_address + kTableBytes, there));
-    if (there != answering.bytes) {
-      return fail(ErrorCode::Refused,
-                  fmt::format("process {} answers its unwinders in another way [recorded]", pid));
+    Answers answers(CLEW_TRY(attachment.room_at(room_address, kRoomBytes)));
+    AnsweringCode answering = CLEW_TRY(finding_code(*finder, module, answers.room_));
+    const bool is_ours = CLEW_TRY(is_there(attachment, room_address + kFindingPlace, answering));
+    if (!is_ours) return answers_otherwise(pid);
+    for (const AnswerRow& row : CLEW_TRY(read_rows<AnswerRow>(pid, room_address, kAnswersMax))) {
+      const AnswerRow whole = row_of(row.answer);
+      if (std::memcmp(&row, &whole, sizeof(row)) != 0) break;  // Who wrote it was killed.
+      answers.table_.push_back(row.answer);
     }
-    answers.table_.resize(kAnswersMax);
-    CLEW_TRY(target::read_memory(pid, room_address, bytes_of(answers.table_)));
-    const auto end = std::find_if(answers.table_.begin(), answers.table_.end(),
-                                  [](const Answer& one) { return one.size_bytes == 0; });
-    answers.table_.erase(end, answers.table_.end());
-    if (is_led(pid, answering.window)) {
-      attachment.leads_to_answers(std::move(answering.window));
-    } else {
-      CLEW_TRY(attachment.lead_to_copies({answering.window}, Attachment::Leads::ToAnswers));
-    }
+    answers.askers_ = CLEW_TRY(read_rows<Asker>(pid, room_address + kAskersPlace, kAskersMax));
+    CLEW_TRY(lead(attachment, std::move(answering)));
+    if (!answers.askers_.empty()) CLEW_TRY(answers.listen(attachment, modules));
     return std::optional(std::move(answers));
   }
   return std::optional<Answers>();
 }
 
-// The table alone is written again: what is there already stays what it is, and nobody is yet in
-// the copies that the new one is about. Who looks meanwhile finds all 0 behind the others, or the
-// new one.
+// The table alone is written again, and nobody is yet in the copies that the new row is about.
 Expected<void> Answers::add(Attachment& attachment, const Answer& answer) {
   const bool is_there = std::any_of(table_.begin(), table_.end(), [&](const Answer& one) {
     return std::memcmp(&one, &answer, sizeof(one)) == 0;
@@ -247,11 +207,59 @@ Expected<void> Answers::add(Attachment& attachment, const Answer& answer) {
   if (table_.size() >= kAnswersMax) {
     return fail(ErrorCode::Limit, "too many modules have copies of their functions");
   }
-  std::vector<uint8_t> bytes(kTableBytes);
-  std::memcpy(bytes.data(), table_.data(), table_.size() * sizeof(Answer));
-  std::memcpy(bytes.data() + table_.size() * sizeof(Answer), &answer, sizeof(answer));
-  CLEW_TRY(attachment.write_copies(room_, bytes));
+  std::vector<AnswerRow> rows;
+  rows.reserve(table_.size() + 1);
+  for (const Answer& one : table_)
+    rows.push_back(row_of(one));
+  rows.push_back(row_of(answer));
+  CLEW_TRY(write_rows(attachment, room_, rows));
   table_.push_back(answer);
+  return {};
+}
+
+bool Answers::hears(const Asker& asker) const {
+  return std::any_of(askers_.begin(), askers_.end(), [&](const Asker& one) {
+    return one.begin == asker.begin && one.size_bytes == asker.size_bytes;
+  });
+}
+
+Expected<void> Answers::hear(Attachment& attachment, std::span<const target::ProcessModule> modules,
+                             const Asker& asker) {
+  // Also of one that is known: what has come meanwhile may have such a function, too.
+  CLEW_TRY(find_lister(modules));
+  CLEW_TRY(hear_also(attachment, asker));
+  return listens_ ? Expected<void>() : listen(attachment, modules);
+}
+
+Expected<void> Answers::hear_also(Attachment& attachment, const Asker& copies) {
+  if (hears(copies)) return {};
+  if (askers_.size() >= kAskersMax)
+    return fail(ErrorCode::Limit, "too many modules of the process unwind [unwinding]");
+  std::vector<Asker> askers = askers_;
+  askers.push_back(copies);
+  CLEW_TRY(write_rows(attachment, part_of(room_, kAskersPlace), askers));
+  askers_ = std::move(askers);
+  return {};
+}
+
+// The code is in the room from the first time on.
+Expected<void> Answers::listen(Attachment& attachment,
+                               std::span<const target::ProcessModule> modules) {
+  const target::ProcessModule& module = *CLEW_TRY(find_lister(modules));
+  const auto lister = find_function(module, kLister);
+  if (!lister) {
+    return fail(ErrorCode::Refused,
+                fmt::format("{}() is not the C library's [unwinding]", kLister));
+  }
+  AnsweringCode listing = CLEW_TRY(listing_code(*lister, module, room_));
+  if (is_led(attachment.pid(), listing.window)) {
+    const bool is_ours = CLEW_TRY(is_there(attachment, room_.address + kListingPlace, listing));
+    if (!is_ours) return answers_otherwise(attachment.pid());
+  } else {
+    CLEW_TRY(attachment.write_copies(part_of(room_, kListingPlace), listing.bytes));
+  }
+  CLEW_TRY(lead(attachment, std::move(listing)));
+  listens_ = true;
   return {};
 }
 

@@ -1,62 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unwinders find their way through copies of functions. They ask the C library in which object a
-// program counter is, by _dl_find_object() (glibc 2.35 and libgcc 12 on), and what they get for one
-// in a copy is the object of the original, with the .eh_frame_hdr of the copies:
+// program counter is: by _dl_find_object() (glibc 2.35 and libgcc 12 on), and what they get for one
+// in a copy is the object of the original, with the .eh_frame_hdr of the copies; or by
+// dl_iterate_phdr() (LLVM's, older ones of gcc, libunwind), and what they find there are objects of
+// copies as well. Who lists objects for another reason finds none of ours: so the unwinders that
+// ask in this way are known one by one, and the function is changed for the first one.
 //
-//   _dl_find_object:   jmp answer                       (a window as any probe's)
-//   answer:            looks for the place in the table
-//                      not there: what stood at the window, and on behind it
-//                      there: calls that for the original's module ; the copies' extent and header
-//
-// Nothing is locked or allocated, and nothing of the process is called but what it asked for
-// itself. The table is only added to, and stays as the copies stay.
+// The table is only added to, and stays as the copies stay. The code: answering_code.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "base/error.h"
-#include "code/led_window.h"
-#include "code/module_code.h"
+#include "inline/answering_code.h"
 #include "inline/attachment.h"
 #include "target/process.h"
 
 namespace clew::inline_ {
 
-// In the process, as the code reads it. The last one is all 0.
-struct Answer {
-  uint64_t begin = 0;       // Of the copies.
-  uint64_t size_bytes = 0;  // Not 0.
-  uint64_t original = 0;    // Any address in their module.
-  uint64_t header = 0;      // Their .eh_frame_hdr.
-};
-static_assert(sizeof(Answer) == 32);
 inline constexpr size_t kAnswersMax = 255;
-
-struct AnsweringCode {
-  std::vector<uint8_t> bytes;  // For their place.
-  code::LedWindow window;
-};
-
-// Where it is asked (link time), and where the code and its table will be.
-struct AnsweringPlaces {
-  uint64_t function = 0;
-  uint64_t load_bias = 0;
-  uint64_t code = 0;
-  uint64_t table = 0;
-};
-
-// Errors: Refused when the function cannot have a window of the simple kind; Limit when something
-// is out of reach.
-Expected<AnsweringCode> make_answering_code(const code::ModuleCode& code,
-                                            const AnsweringPlaces& places);
+inline constexpr size_t kAskersMax = 255;
 
 class Answers {
  public:
-  // Nothing when its C library does not have the function, or when an unwinder of the process asks
-  // elsewhere. Errors: as lead_to_copies(), and of make_answering_code().
+  // Nothing when its C library does not have _dl_find_object(). Errors: as lead_to_copies(), and of
+  // make_finding_code().
   static Expected<std::optional<Answers>> install(Attachment& attachment,
                                                   std::span<const target::ProcessModule> modules);
 
@@ -70,10 +42,21 @@ class Answers {
   // In front of the first call of the copies. Errors: Limit when the table is full.
   Expected<void> add(Attachment& attachment, const Answer& answer);
 
+  // Who asks by dl_iterate_phdr(), from now on. Errors: Refused when it does not ask the process's
+  // only C library by that; Limit; those of lead_to_copies() and make_listing_code().
+  Expected<void> hear(Attachment& attachment, std::span<const target::ProcessModule> modules,
+                      const Asker& asker);
+  // Of one that is heard: its copies. Errors: Limit.
+  Expected<void> hear_also(Attachment& attachment, const Asker& copies);
+  [[nodiscard]] bool hears(const Asker& asker) const;
+
  private:
   explicit Answers(const CopyRoom& room) : room_(room) {}
+  Expected<void> listen(Attachment& attachment, std::span<const target::ProcessModule> modules);
   CopyRoom room_;
   std::vector<Answer> table_;
+  std::vector<Asker> askers_;
+  bool listens_ = false;  // The window of dl_iterate_phdr() is led.
 };
 
 }  // namespace clew::inline_

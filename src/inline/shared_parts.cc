@@ -257,6 +257,8 @@ Expected<void> map_part(StoppedTarget& target, const SharedPart& part, uint64_t 
     (void)target.call({.number = SYS_munmap, .arguments = {got, part.size_bytes}});
     return fail(ErrorCode::Io, "mapping the session's memory: the kernel chose another address");
   }
+  // Nearly all of it was never touched: a core file would have it as so many zeros.
+  advise(target, address, part.size_bytes, MADV_DONTDUMP);
   if (!part.is_writable || part.is_inherited) return {};
   // A forked child may have fewer rights, and runs no probe that would want it (ForkPolicy::Mute).
   CLEW_TRY(target.checked_call(

@@ -144,7 +144,8 @@ std::string copy_module(Target& target, const target::ProcessModule& module,
     const inline_::Answer answer = {.begin = room.address,
                                     .size_bytes = checked.copy().code_size,
                                     .original = module.executable_ranges.front().start,
-                                    .header = unwind.address + unwind.header};
+                                    .header = unwind.address + unwind.header,
+                                    .header_bytes = unwind.bytes.size() - unwind.header};
     expect(target.answers->add(target.attachment, answer), module.path);
   }
   expect(target.attachment.write_copies(room, bytes), module.path);

@@ -138,11 +138,20 @@ Expected<void> RecordedProcess::attach(const Begun& begun) {
   if (begun.is_running && opens_libraries_) follow_loader();
   give_cursors();
   CLEW_TRY(reserve_nobodys_slot());
-  const bool is_heard = std::none_of(
-      modules_.begin(), modules_.end(),
-      [this](const target::ProcessModule& module) { return unwinds_itself(files_, module); });
-  if (is_heard && !answers_) answers_ = CLEW_TRY(inline_::Answers::install(*attachment_, modules_));
+  if (!answers_) answers_ = CLEW_TRY(inline_::Answers::install(*attachment_, modules_));
+  for (const target::ProcessModule& module : modules_)
+    hear(module, modules_);
   return {};
+}
+
+// An unwinder that cannot be answered ends at the first frame in a copy: no more code that throws
+// gets copies then. What has answers keeps them.
+void RecordedProcess::hear(const target::ProcessModule& module, const Modules& modules) {
+  if (!answers_ || !unwinds_itself(files_, module)) return;
+  const Expected<void> heard = answers_->hear(*attachment_, modules, extent_of(module));
+  if (heard) return;
+  log_step(attachment_->pid(), "{} is not answered: {}", module.path, heard.error().message);
+  answers_.reset();
 }
 
 Expected<void> RecordedProcess::share_lobes() {
@@ -333,10 +342,15 @@ Expected<void> RecordedProcess::answer(const target::ProcessModule& module,
                                        const recorder::Installable& installable) {
   const copy::UnwindBytes& unwind = installable.unwind();
   if (!answers_ || unwind.bytes.empty()) return {};
-  return answers_->add(*attachment_, {.begin = installable.copy().address,
-                                      .size_bytes = installable.copy().code_size,
-                                      .original = module.executable_ranges.front().start,
-                                      .header = unwind.address + unwind.header});
+  const inline_::Answer answer = {.begin = installable.copy().address,
+                                  .size_bytes = installable.copy().code_size,
+                                  .original = module.executable_ranges.front().start,
+                                  .header = unwind.address + unwind.header,
+                                  .header_bytes = unwind.bytes.size() - unwind.header};
+  // An unwinder of the module asks from its copy.
+  if (answers_->hears(extent_of(module)))
+    CLEW_TRY(answers_->hear_also(*attachment_, {answer.begin, answer.size_bytes}));
+  return answers_->add(*attachment_, answer);
 }
 
 // Where it cannot be followed, later libraries are not recorded.
@@ -364,11 +378,8 @@ void RecordedProcess::load(bool stands) {
     const bool is_late = !stands || !attachment_->loader_waits();
     for (Installed& one : installed_)
       one.is_gone = one.is_gone || !one.is_mapped(*modules);
-    // What has answers keeps them.
-    if (std::any_of(modules->begin(), modules->end(), [this](const target::ProcessModule& module) {
-          return !is_known(module) && unwinds_itself(files_, module);
-        })) {
-      answers_.reset();
+    for (const target::ProcessModule& module : *modules) {
+      if (!is_known(module)) hear(module, *modules);
     }
     for (const target::ProcessModule& module : *modules) {
       if (!is_known(module)) load_module(module, is_late);

@@ -158,6 +158,7 @@ class RecordedProcess {
   void write_manifest(const recorder::SnapModule* next);
   Expected<inline_::CopyRoom> take_room(const target::ProcessModule& module,
                                         const recorder::Installable& installable);
+  void hear(const target::ProcessModule& module, const Modules& modules);
   // Before the copies are led to.
   Expected<void> answer(const target::ProcessModule& module,
                         const recorder::Installable& installable);
