@@ -23,6 +23,22 @@ bool has(Tracee& tracee, const query::Source& source) {
   return find_sites(alone, tracee.catalog(), true, {}, sites).has_value() && !sites.sites.empty();
 }
 
+// A place that is not in a program that should have it: an `end` that is missed makes others wrong.
+Expected<void> check_there(const query::Carrier& carrier, Tracee& tracee) {
+  const query::Source& source = carrier.source;
+  if (source.module.empty() || query::is_kernel_source(source.kind)) return {};
+  const auto modules = tracee.catalog().find_modules(source.module);
+  if (!modules || modules->empty()) return {};
+  query::Query alone;
+  alone.sources.push_back(source);
+  SiteSet sites;
+  const auto found = find_sites(alone, tracee.catalog(), false, {}, sites);
+  if (found) return {};
+  return fail(found.error().code,
+              fmt::format("{} says what becomes of requests: {}; --allow-missing does without",
+                          source.label, found.error().message));
+}
+
 }  // namespace
 
 Expected<plan::Joined> separate_causes(const query::Query& query, const CauseRequest& request,
@@ -33,6 +49,11 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
   };
   std::vector<query::Carrier> carriers =
       CLEW_TRY(query::carriers_of(request.vocabulary, request.types, is_there));
+  for (const query::Carrier& carrier : carriers) {
+    for (const auto& tracee : tracees) {
+      if (!request.allow_missing) CLEW_TRY(check_there(carrier, *tracee));
+    }
+  }
   const bool begins =
       std::any_of(carriers.begin(), carriers.end(), [&is_there](const query::Carrier& carrier) {
         return carrier.cause.act == query::Act::Begin && is_there(carrier.source);
@@ -40,8 +61,9 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
   if (!begins && !request.allow_missing) {
     return request.report.fail(
         query.joins[0].span,
-        "no request begins in what is traced: none of it has a tracepoint with cause = \"begin\" "
-        "(clew list --tracepoints); a vocabulary says where one does (docs/query-language.md)");
+        "no request begins in what is traced: a vocabulary says where one does, or the program by "
+        "<clew/cause.h>, whose symbols it has to keep; and -p, --name or -c name it "
+        "(clew list --tracepoints, docs/query-language.md)");
   }
   if (request.watches_threads) {
     std::vector<query::Carrier> threads = CLEW_TRY(query::carriers_of_threads(request.types));
@@ -71,19 +93,39 @@ Expected<void> check_places(const plan::Joined& joined, const query::Reporter& r
   return {};
 }
 
-Expected<void> check_carriers(const plan::Joined& joined, Tracee& tracee,
-                              const std::vector<collect::RefusedSite>& refused) {
+namespace {
+
+bool is_refused(const std::string& function, const std::vector<collect::RefusedSite>& refused) {
+  return std::any_of(refused.begin(), refused.end(), [&function](const collect::RefusedSite& each) {
+    return each.function == function;
+  });
+}
+
+}  // namespace
+
+Expected<void> check_refused(const plan::Joined& joined, Tracee& tracee,
+                             const std::vector<collect::RefusedSite>& refused) {
+  std::map<uint16_t, bool> taken;  // By source: whether any of its sites is.
+  std::map<uint16_t, std::string> names;
   for (const Site& site : tracee.sites().sites) {
-    if (joined.is_stream(site.source)) continue;
     const std::string& function = tracee.sites().names[site.names].function;
-    const bool is_refused = std::any_of(
-        refused.begin(), refused.end(),
-        [&function](const collect::RefusedSite& each) { return each.function == function; });
-    if (!is_refused) continue;
+    const bool is_taken = !is_refused(function, refused);
+    taken[site.source] = taken[site.source] || is_taken;
+    if (!is_taken) names.emplace(site.source, function);
+    if (is_taken || joined.is_stream(site.source)) continue;
     return fail(ErrorCode::Refused,
                 fmt::format("'{}' hands requests on and can take no probe in process {}, so what "
-                            "caused what could be told wrong",
+                            "caused what could be told wrong (clew explain says why; --uprobes may "
+                            "have a uprobe there)",
                             function, tracee.pid()));
+  }
+  for (const auto& [source, is_taken] : taken) {
+    if (is_taken) continue;
+    return fail(
+        ErrorCode::Refused,
+        fmt::format("no site of {} could be taken: '{}' is refused in process {} (clew "
+                    "explain says why; --uprobes may have a uprobe there)",
+                    query::print(joined.events.sources[source]), names[source], tracee.pid()));
   }
   return {};
 }

@@ -32,8 +32,9 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
 // Of a process whose sites are found. Errors: InvalidQuery for two streams with a place in common.
 Expected<void> check_places(const plan::Joined& joined, const query::Reporter& report,
                             Tracee& tracee);
-// Of one that is attached. Errors: Refused, for a place that hands requests on.
-Expected<void> check_carriers(const plan::Joined& joined, Tracee& tracee,
-                              const std::vector<collect::RefusedSite>& refused);
+// Of one that is attached. Errors: Refused, for a place that hands requests on, and for a stream
+// of which no place has a probe.
+Expected<void> check_refused(const plan::Joined& joined, Tracee& tracee,
+                             const std::vector<collect::RefusedSite>& refused);
 
 }  // namespace clew::engine

@@ -150,7 +150,9 @@ Expected<void> Compiler::find_processes() {
     CLEW_TRY(vocabulary_.load(path));
   CLEW_TRY(query::check_sources(request_.text, vocabulary_));
   places_ = CLEW_TRY(query::places_of_sources(request_.text));
-  places_.process = places_.process || !places_.kernel;
+  const bool names_processes =
+      !request_.pids.empty() || !request_.name_patterns.empty() || !request_.command.empty();
+  places_.process = places_.process || !places_.kernel || (places_.joins && names_processes);
   // Whoever may: threads and processes that a thread begins are of its request.
   watches_threads_ = places_.joins && places_.process && !places_.stacks &&
                      request_.spill_path.empty() && may_set_uprobes();

@@ -274,8 +274,16 @@ std::string explain_kernels(const Compiled& compiled, const ExplainOptions& opti
 }
 
 std::string explain_plan(const Compiled& compiled) {
-  return compiled.joined ? plan::print(*compiled.joined, compiled.query)
-                         : plan::print(compiled.plan);
+  if (!compiled.joined) return plan::print(compiled.plan);
+  std::set<uint16_t> matched;
+  for (const auto& tracee : compiled.tracees) {
+    for (const Site& site : tracee->sites().sites)
+      matched.insert(site.source);
+  }
+  const auto& sources = compiled.joined->events.sources;
+  return plan::print(*compiled.joined, compiled.query, [&](uint16_t source) {
+    return matched.contains(source) || query::is_kernel_source(sources[source].kind);
+  });
 }
 
 class Silent final : public Notices {

@@ -98,7 +98,7 @@ Expected<void> Run::arm(int stop_descriptor) {
   CLEW_TRY(check_any_site(now));
   if (compiled_.joined && processes_) {
     for (const auto& tracee : processes_->tracees())
-      CLEW_TRY(check_carriers(*compiled_.joined, *tracee, now.refused));
+      CLEW_TRY(check_refused(*compiled_.joined, *tracee, now.refused));
   }
   CLEW_TRY(session_->begin());
   log_step(0, "the session begins: {}", traced_text(now));

@@ -274,12 +274,11 @@ Expected<Expression> Separator::rewrite(size_t stage, const Expression& expressi
     return input(expression.stream, expression.index, expression);
   const Streams streams = streams_of(expression);
   const bool names = query::contains(expression, is_common_field);
-  const bool is_late = query::contains(expression, query::runs_in_tracer_only);
-  // Conversions are done behind the join, so that a file of events says the same of an argument
+  // All else is done behind the join, so that a file of events says the same of an argument
   // whatever debug information says of its type.
-  const bool is_leaf = is_common_field(expression) || (!streams.mixed && !names && !is_late &&
-                                                       expression.kind != ExpressionKind::Convert);
-  if (is_leaf) {
+  const bool is_of_event =
+      expression.kind == ExpressionKind::Field || expression.kind == ExpressionKind::Input;
+  if (is_of_event || (needs_probe(expression) && !streams.mixed && !names)) {
     const uint16_t stream = streams.only.value_or(0);
     return input(stream, emitters_[emitter_of_[stage][stream]].leaf(expression), expression);
   }
@@ -650,7 +649,8 @@ std::string describe(const query::Join& join) {
 
 }  // namespace
 
-std::string print(const Joined& joined, const Query& query) {
+std::string print(const Joined& joined, const Query& query,
+                  const std::function<bool(uint16_t)>& is_there) {
   std::string text;
   const auto line = [&text](std::string_view tier, const std::string& what) {
     text += fmt::format("  {:<8} {}\n", tier, what);
@@ -661,7 +661,7 @@ std::string print(const Joined& joined, const Query& query) {
   line("node", "merge the streams of all probes and threads");
   for (size_t i = 0; i < joined.roles.size(); ++i) {
     for (const JoinRole& role : joined.roles[i]) {
-      if (!role.carrier) continue;
+      if (!role.carrier || !is_there(static_cast<uint16_t>(i))) continue;
       line("node", fmt::format("{} {}", query::print(joined.events.sources[i]),
                                name_of(role.carrier->cause.act)));
     }

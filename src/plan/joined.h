@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,7 +70,9 @@ struct Joined {
 };
 
 // One line per operator, from the probes to the answer, in the words of the query that it was.
-std::string print(const Joined& joined, const query::Query& query);
+// `is_there`: whether a source of `events` has any site.
+std::string print(const Joined& joined, const query::Query& query,
+                  const std::function<bool(uint16_t)>& is_there);
 
 // Errors: InvalidQuery with place, for what cannot be computed on either side.
 Expected<Joined> separate(const query::Query& query, const std::vector<query::Carrier>& carriers,

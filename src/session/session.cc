@@ -333,9 +333,11 @@ void Session::note(Expected<void> done) {
 }
 
 uint64_t lost_edges(const collect::Losses& losses, const plan::Joined& joined) {
-  constexpr std::array<std::string_view, 4> kNone = {
-      collect::kMissedForks, collect::kMissedFollowed, collect::kMissedUprobes,
-      collect::kMissedUnpaired};
+  // The last four are of an earlier session's joins.
+  constexpr std::array<std::string_view, 8> kNone = {
+      collect::kMissedForks,        collect::kMissedFollowed,  collect::kMissedUprobes,
+      collect::kMissedUnpaired,     collect::kMissedNoRequest, collect::kMissedNoContext,
+      collect::kMissedOtherRequest, collect::kMissedBesideLoss};
   uint64_t lost = 0;
   for (const auto& [cause, count] : losses.dropped)
     lost += count;
