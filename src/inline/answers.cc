@@ -29,6 +29,14 @@ constexpr size_t kRoomBytes = kListingPlace + kCodeBytesMax;
 
 constexpr uint64_t kSliceBytesMax = 4096;
 
+// A window of any instructions is in it.
+Expected<void> check_size(const AnsweringCode& code) {
+  if (code.bytes.size() <= kCodeBytesMax) return {};
+  return fail(ErrorCode::Limit, fmt::format("the code that answers unwinders has {} bytes, {} are "
+                                            "possible",
+                                            code.bytes.size(), kCodeBytesMax));
+}
+
 // The function by itself, which is decoded in no time: as it is compiled from C, nobody but itself
 // leads behind its first byte.
 code::ModuleText slice_of(const target::ExportedCode& finder) {
@@ -163,6 +171,7 @@ Expected<std::optional<Answers>> Answers::install(Attachment& attachment,
         CLEW_TRY(attachment.take_copy_room(module.executable_ranges.front().start,
                                            module.executable_ranges.back().end, kRoomBytes, 0));
     const AnsweringCode answering = CLEW_TRY(finding_code(*finder, module, room));
+    CLEW_TRY(check_size(answering));
     std::vector<uint8_t> bytes(kFindingPlace);
     bytes.insert(bytes.end(), answering.bytes.begin(), answering.bytes.end());
     bytes.resize(kRoomBytes);
@@ -252,6 +261,7 @@ Expected<void> Answers::listen(Attachment& attachment,
                 fmt::format("{}() is not the C library's [unwinding]", kLister));
   }
   AnsweringCode listing = CLEW_TRY(listing_code(*lister, module, room_));
+  CLEW_TRY(check_size(listing));
   if (is_led(attachment.pid(), listing.window)) {
     const bool is_ours = CLEW_TRY(is_there(attachment, room_.address + kListingPlace, listing));
     if (!is_ours) return answers_otherwise(attachment.pid());

@@ -3,8 +3,9 @@
 // program counter is: by _dl_find_object() (glibc 2.35 and libgcc 12 on), and what they get for one
 // in a copy is the object of the original, with the .eh_frame_hdr of the copies; or by
 // dl_iterate_phdr() (LLVM's, older ones of gcc, libunwind), and what they find there are objects of
-// copies as well. Who lists objects for another reason finds none of ours: so the unwinders that
-// ask in this way are known one by one, and the function is changed for the first one.
+// copies as well. Code of other modules that lists objects finds none of ours: so the unwinders
+// that ask in this way are known one by one, each by its module, and the function is changed for
+// the first one.
 //
 // The table is only added to, and stays as the copies stay. The code: answering_code.h.
 #pragma once

@@ -41,6 +41,7 @@ Expected<void> write_new(const std::string& path, std::span<const uint8_t> bytes
   if (!file.valid()) return file_error(path, errno);
   while (!bytes.empty()) {
     const ssize_t put = write(file.get(), bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
     if (put <= 0) return file_error(path, put < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(static_cast<size_t>(put));
   }

@@ -117,8 +117,12 @@ def fork():
 def other_thread():
     started = threading.Event()
 
+    main = threading.get_ident()
+
     def work():
         started.wait()
+        while sys._current_frames()[main].f_code.co_name != "_wait_for_tstate_lock":
+            os.sched_yield()
         die()
 
     thread = threading.Thread(target=work)
