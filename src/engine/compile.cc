@@ -97,6 +97,7 @@ class Compiler {
   std::optional<Clock> clock_;  // Of what was lowered.
   query::Vocabulary vocabulary_;
   query::SourcePlaces places_;
+  bool asks_kernel_ = false;  // Not only for that:
   bool watches_threads_ = false;
   bool is_kernels_ = false;  // Its sources of processes are all uprobes, for this reason.
   std::string_view kernels_reason_;
@@ -115,7 +116,7 @@ Expected<std::vector<pid_t>> Compiler::wanted_pids() {
     const inline_::LaunchOptions options{.command = request_.command};
     // Samples and stacks of a program are read by what is mapped when they begin.
     const bool from_exec = !places_.process && !places_.profile && !places_.stacks;
-    if (!from_exec && places_.kernel) {
+    if (!from_exec && asks_kernel_) {
       result_.lost.emplace_back(
           "what the command did before its main program began is not in the answer");
     }
@@ -156,7 +157,8 @@ Expected<void> Compiler::find_processes() {
   // Whoever may: threads and processes that a thread begins are of its request.
   watches_threads_ = places_.joins && places_.process && !places_.stacks &&
                      request_.spill_path.empty() && may_set_uprobes();
-  places_.kernel = places_.kernel || watches_threads_;
+  asks_kernel_ = places_.kernel;
+  places_.kernel = asks_kernel_ || watches_threads_;
   CLEW_TRY(check_scope());
   notices_.progress("reading processes and symbols");
   const std::vector<pid_t> pids = CLEW_TRY(wanted_pids());
