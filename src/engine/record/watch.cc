@@ -166,16 +166,29 @@ void Watch::handle(const Stop& stop, WatchListener& listener) {
   handle_signal(stop, listener);
 }
 
+namespace {
+
+bool is_stopped(pid_t thread) {
+  user_regs_struct registers{};
+  return ptrace(PTRACE_GETREGS, thread, nullptr, &registers) == 0;
+}
+
+}  // namespace
+
 void Watch::handle_signal(const Stop& stop, WatchListener& listener) {
   const int signal = WSTOPSIG(stop.status);
   const ThreadStatus status = status_of(stop.thread);
   siginfo_t info{};
-  if (ptrace(PTRACE_GETSIGINFO, stop.thread, nullptr, &info) != 0) info.si_signo = signal;
+  if (ptrace(PTRACE_GETSIGINFO, stop.thread, nullptr, &info) != 0) {
+    if (errno == ESRCH) return;
+    info.si_signo = signal;
+  }
   if (signal == SIGSEGV && info.si_code == SI_KERNEL &&
       listener.gives_time(status.process, {stop.thread, registers_of(stop.thread)})) {
     return go_on(stop.thread, 0);
   }
   if (kills(status, info, ends_.fatal)) {
+    if (!is_stopped(stop.thread)) return;  // Another one's signal is killing all of them.
     if (beginning_.erase(status.process) != 0) {
       listener.cannot_begin(
           status.process,
