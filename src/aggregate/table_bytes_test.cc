@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <random>
+#include <string>
 
 #include <gtest/gtest.h>
 
