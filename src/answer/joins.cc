@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "answer/no_names.h"
 #include "base/assert.h"
 #include "plan/evaluate.h"
 
@@ -17,19 +18,6 @@ using query::Expression;
 using query::JoinFilter;
 
 namespace {
-
-// Everything has its name by now.
-class NoNames final : public Names {
- public:
-  std::string function(uint64_t) override { return {}; }
-  std::string module(uint64_t) override { return {}; }
-  std::string probe(uint64_t) override { return {}; }
-  int64_t pid(uint64_t) override { return 0; }
-  std::string process_name(uint64_t) override { return {}; }
-  std::string thread_name(uint64_t, uint64_t) override { return {}; }
-  std::string host() override { return {}; }
-  std::string symbol(uint64_t) override { return {}; }
-};
 
 class Collected final : public Operator {
  public:

@@ -2,7 +2,6 @@
 #include "plan/joined.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -10,7 +9,6 @@
 
 #include "aggregate/hash.h"
 #include "base/assert.h"
-#include "plan/plan.h"
 #include "query/arithmetic.h"
 #include "query/fields.h"
 #include "query/print.h"
@@ -616,67 +614,6 @@ Expected<Joined> Separator::run(const Query& query, const std::vector<query::Car
 }
 
 }  // namespace
-
-namespace {
-
-std::string_view name_of(query::Act act) {
-  switch (act) {
-    case query::Act::Begin:
-      return "begins a request";
-    case query::Act::End:
-      return "ends the thread's part in its request";
-    case query::Act::Put:
-      return "hands the request over";
-    case query::Act::Take:
-      return "takes a request over";
-    case query::Act::Fork:
-      return "takes the request along";
-    case query::Act::Join:
-      return "joins what was handed over";
-  }
-  return "";
-}
-
-std::string describe(const query::Join& join) {
-  constexpr std::array<std::string_view, 5> kFilters = {"all of", "the first of", "the first of",
-                                                        "the most recent of", "the most recent of"};
-  const bool is_counted =
-      join.filter == query::JoinFilter::FirstN || join.filter == query::JoinFilter::MostRecentN;
-  return fmt::format("join {} {} that happened before{}{}", kFilters[size_t(join.filter)],
-                     join.name, is_counted ? fmt::format(", {} at most", join.count) : "",
-                     join.left ? ", or a row without" : "");
-}
-
-}  // namespace
-
-std::string print(const Joined& joined, const Query& query,
-                  const std::function<bool(uint16_t)>& is_there) {
-  std::string text;
-  const auto line = [&text](std::string_view tier, const std::string& what) {
-    text += fmt::format("  {:<8} {}\n", tier, what);
-  };
-  const JoinStage& stage = joined.stages[0];
-  for (const size_t condition : stage.pushed)
-    line("probe", "filter " + query::print(query.where[condition], query));
-  line("node", "merge the streams of all probes and threads");
-  for (size_t i = 0; i < joined.roles.size(); ++i) {
-    for (const JoinRole& role : joined.roles[i]) {
-      if (!role.carrier || !is_there(static_cast<uint16_t>(i))) continue;
-      line("node", fmt::format("{} {}", query::print(joined.events.sources[i]),
-                               name_of(role.carrier->cause.act)));
-    }
-  }
-  for (const query::Join& join : query.joins)
-    line("node", describe(join));
-  Plan rest = plain(query);
-  std::erase_if(rest.operators, [&stage](const Operator& op) {
-    const auto& pushed = stage.pushed;
-    const bool is_pushed = op.kind == OperatorKind::Filter &&
-                           std::find(pushed.begin(), pushed.end(), op.index) != pushed.end();
-    return op.kind == OperatorKind::Merge || is_pushed;
-  });
-  return text + print(rest);
-}
 
 Expected<Joined> separate(const query::Query& query, const std::vector<query::Carrier>& carriers,
                           const query::Reporter& report) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "answer/no_names.h"
 #include "base/assert.h"
 #include "plan/held.h"
 #include "query/fields.h"
@@ -110,19 +111,6 @@ void put_text(std::string_view text, Value& into) {
 
 }  // namespace
 
-// Events of recordings bring their names along.
-class SnapSource::NoNames final : public answer::Names {
- public:
-  std::string function(uint64_t) override { return {}; }
-  std::string module(uint64_t) override { return {}; }
-  std::string probe(uint64_t) override { return {}; }
-  int64_t pid(uint64_t) override { return 0; }
-  std::string process_name(uint64_t) override { return {}; }
-  std::string thread_name(uint64_t, uint64_t) override { return {}; }
-  std::string host() override { return {}; }
-  std::string symbol(uint64_t) override { return {}; }
-};
-
 Expected<std::unique_ptr<SnapSource>> SnapSource::open(const plan::Plan& plan, Notices& notices) {
   auto made = std::make_unique<SnapSource>(plan, notices);
   const auto& sources = plan.query.sources;
@@ -178,7 +166,7 @@ Expected<void> SnapSource::prepare(const query::Reporter& report, session::Numbe
   }
   lowered_.form = plan::StateForm::Events;
   lowered_.clock = {.tick_multiplier = 1};
-  names_ = std::make_unique<NoNames>();
+  names_ = std::make_unique<answer::NoNames>();
   intake_ =
       std::make_unique<answer::Intake>(plan_, lowered_, grouping_, *names_, std::move(captured));
   captured_.emplace(captures_.size());

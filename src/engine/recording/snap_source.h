@@ -69,7 +69,6 @@ class SnapSource final : public session::Source {
     uint64_t violations = 0;
     uint64_t gaps = 0;
   };
-  class NoNames;
 
   void begin_file(File& file);
   void begin_thread(File& file);
