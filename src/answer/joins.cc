@@ -2,12 +2,14 @@
 #include "answer/joins.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
 #include "answer/no_names.h"
 #include "base/assert.h"
 #include "plan/evaluate.h"
+#include "query/socket_carriers.h"
 
 namespace clew::answer {
 
@@ -78,8 +80,12 @@ class Joins::Stage {
   Filter filter_;
 };
 
-Joins::Joins(const plan::Joined& joined, JoinLimits limits)
-    : joined_(joined), limits_(limits), graph_(limits.graph), asker_(joined.stages.size()) {
+Joins::Joins(const plan::Joined& joined, causal::Sockets::ProfileOf profile_of, JoinLimits limits)
+    : joined_(joined),
+      limits_(limits),
+      graph_(limits.graph),
+      sockets_(graph_, std::move(profile_of)),
+      asker_(joined.stages.size()) {
   for (size_t i = 0; i < joined.stages.size(); ++i) {
     const JoinStage& stage = joined.stages[i];
     stages_.push_back(std::make_unique<Stage>(stage.rest));
@@ -108,31 +114,48 @@ uint64_t Joins::passed() const {
 JoinCounts Joins::counts() const {
   JoinCounts counts = counts_;
   counts.graph = graph_.counts();
+  counts.sockets = sockets_.counts();
   return counts;
 }
 
 // --- events --------------------------------------------------------------------------------------
 
+namespace {
+
+causal::Passage passage_of(const plan::JoinRole& role, causal::Thread thread,
+                           std::span<const Value> event) {
+  std::array<uint64_t, query::kSocketKeys> keys{};
+  std::transform(role.key_columns.begin(), role.key_columns.end(), keys.begin(),
+                 [event](size_t column) { return plan::bits_of(event[column]); });
+  return query::passage_of(thread, keys);
+}
+
+causal::Thread thread_of(std::span<const Value> event) {
+  return {.pid = static_cast<int64_t>(plan::bits_of(event[plan::Joined::kPid])),
+          .tid = static_cast<int64_t>(plan::bits_of(event[plan::Joined::kTid]))};
+}
+
+}  // namespace
+
 size_t Joins::take(RowBatch& events, size_t begin, RowBatch& rows) {
   rows_ = &rows;
-  size_t at = begin;
-  while (at < events.size() && rows.size() < limits_.batch)
-    take_event(events.at(at++));
+  if (begin == 0) find_sends(events);
+  for (at_ = begin; at_ < events.size() && rows.size() < limits_.batch; ++at_)
+    take_event(events.at(at_));
   drop_gone();
-  return at;
+  return at_;
 }
 
 void Joins::skip(const RowBatch& events) {
   graph_.lose();
+  sockets_.lose();
   counts_.skipped += events.size();
 }
 
 void Joins::take_event(Values event) {
   const uint64_t source = plan::bits_of(event[plan::Joined::kSource]);
   if (source >= joined_.roles.size()) return;  // A recording can say anything.
-  const causal::Thread thread{
-      .pid = static_cast<int64_t>(plan::bits_of(event[plan::Joined::kPid])),
-      .tid = static_cast<int64_t>(plan::bits_of(event[plan::Joined::kTid]))};
+  const causal::Thread thread = thread_of(event);
   std::optional<std::optional<Moment>> moment;
   for (const plan::JoinRole& role : joined_.roles[source]) {
     if (role.carrier) {
@@ -151,20 +174,70 @@ void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event)
   const query::Carrier& carrier = *role.carrier;
   const query::Cause& cause = carrier.cause;
   causal::ContextKey key{.pid = cause.across ? 0 : thread.pid};
-  if (carrier.key) key.object = plan::bits_of(event[role.key_column]);
+  if (!carrier.keys.empty()) key.object = plan::bits_of(event[role.key_columns[0]]);
   switch (cause.act) {
     case query::Act::Begin:
-      return graph_.begin(thread);
+      // What has come with a message goes on.
+      if (sockets_.is_carried(thread)) return;
+      sockets_.leave(thread);
+      graph_.begin(thread);
+      return sockets_.set_own(thread);
     case query::Act::End:
-      return graph_.end(thread);
+      return sockets_.leave(thread);
     case query::Act::Put:
       return graph_.put(thread, key);
     case query::Act::Take:
-      return graph_.take(thread, key, cause.how);
+      sockets_.leave(thread);
+      graph_.take(thread, key, cause.how);
+      return sockets_.set_own(thread);
     case query::Act::Join:
-      return graph_.join(thread, key, cause.how);
+      graph_.join(thread, key, cause.how);
+      return sockets_.set_own(thread);
     case query::Act::Fork:
       return fork(thread, static_cast<int64_t>(key.object), cause.how);
+    case query::Act::Connect:
+      return sockets_.connect(thread, key.object);
+    case query::Act::Wait:
+      return sockets_.wait(thread);
+    case query::Act::Send:
+    case query::Act::Receive:
+      return act_on_socket(role, thread, event);
+  }
+}
+
+void Joins::act_on_socket(const plan::JoinRole& role, causal::Thread thread, Values event) {
+  const causal::Passage passage = passage_of(role, thread, event);
+  if (role.carrier->cause.act == query::Act::Receive) {
+    if (!sockets_.knows(passage)) send_ahead(passage);
+    return sockets_.receive(passage);
+  }
+  const auto ahead = ahead_.find(passage.out);
+  // Else it has been taken before its turn.
+  if (ahead == ahead_.end() || ahead->second.empty() || ahead->second.front().at != at_) return;
+  ahead->second.pop_front();
+  sockets_.send(passage);
+}
+
+void Joins::find_sends(RowBatch& events) {
+  ahead_.clear();
+  for (size_t i = 0; i < events.size(); ++i) {
+    const Values event = events.at(i);
+    const uint64_t source = plan::bits_of(event[plan::Joined::kSource]);
+    if (source >= joined_.roles.size()) continue;
+    const plan::JoinRole& role = joined_.roles[source][0];
+    if (!role.carrier || role.carrier->cause.act != query::Act::Send) continue;
+    const causal::Passage sent = passage_of(role, thread_of(event), event);
+    ahead_[sent.out].push_back({.at = i, .sent = sent});
+  }
+}
+
+// Their thread is still in the call, and where it was before.
+void Joins::send_ahead(const causal::Passage& received) {
+  const auto ahead = ahead_.find(received.out.reversed());
+  if (ahead == ahead_.end()) return;
+  while (!ahead->second.empty() && !sockets_.knows(received)) {
+    sockets_.send(ahead->second.front().sent);
+    ahead->second.pop_front();
   }
 }
 

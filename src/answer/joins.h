@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +25,7 @@
 #include "answer/operator.h"
 #include "answer/row_batch.h"
 #include "causal/graph.h"
+#include "causal/sockets.h"
 #include "plan/joined.h"
 
 namespace clew::answer {
@@ -37,6 +39,7 @@ struct JoinLimits {
 
 struct JoinCounts {
   causal::GraphCounts graph{};
+  causal::SocketCounts sockets{};
   uint64_t cut = 0;      // Events that would have given too many rows.
   uint64_t skipped = 0;  // Events beside lost ones.
 };
@@ -44,7 +47,8 @@ struct JoinCounts {
 class Joins {
  public:
   // Borrows `joined`.
-  explicit Joins(const plan::Joined& joined, JoinLimits limits = {});
+  explicit Joins(const plan::Joined& joined, causal::Sockets::ProfileOf profile_of,
+                 JoinLimits limits = {});
   ~Joins();
   Joins(const Joins&) = delete;
   Joins& operator=(const Joins&) = delete;
@@ -88,6 +92,9 @@ class Joins {
   void take_event(Values event);
   void act(const plan::JoinRole& role, causal::Thread thread, Values event);
   void fork(causal::Thread parent, int64_t child, causal::EdgeClass how);
+  void act_on_socket(const plan::JoinRole& role, causal::Thread thread, Values event);
+  void find_sends(RowBatch& events);
+  void send_ahead(const causal::Passage& received);
   void give(size_t stage, uint16_t stream, const std::optional<causal::Moment>& moment,
             Values values);
   void keep(size_t stage, uint16_t stream, const causal::Moment& moment, Values values);
@@ -100,6 +107,15 @@ class Joins {
   const plan::Joined& joined_;
   JoinLimits limits_;
   causal::Graph graph_;
+  causal::Sockets sockets_;
+  // What is sent in the events that are taken, by stream: bytes may be seen to be read before the
+  // call that sends them has returned, which is when it is seen.
+  struct Ahead {
+    size_t at = 0;  // In the events.
+    causal::Passage sent;
+  };
+  std::map<causal::StreamKey, std::deque<Ahead>> ahead_;
+  size_t at_ = 0;
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<size_t> first_stream_;                // By stage: where its streams are in Request.
   std::vector<std::pair<size_t, uint16_t>> asker_;  // By stage: whose stream its rows are.

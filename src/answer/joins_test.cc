@@ -44,7 +44,7 @@ query::Carrier carrier(const std::string& function, Act act) {
   query::Expression key;
   key.kind = query::ExpressionKind::Field;
   key.field = query::Field::Argument;
-  made.key = std::move(key);
+  made.keys.push_back(std::move(key));
   return made;
 }
 
@@ -121,7 +121,8 @@ class Scene {
         query::Reporter(query_text));
     EXPECT_TRUE(joined.has_value()) << joined.error().message;
     joined_ = std::move(*joined);
-    joins_ = std::make_unique<Joins>(joined_, limits);
+    joins_ = std::make_unique<Joins>(
+        joined_, [](int64_t) { return nullptr; }, limits);
     plan_ = plan::plain(joined_.stages[0].rest);
     rows_.emplace(plan_.query.values.size());
   }
@@ -213,7 +214,7 @@ class Scene {
     const size_t source = source_of(function).value();
     std::vector<Value> row = empty_row(source, tid);
     for (const plan::JoinRole& role : joined_.roles[source]) {
-      if (role.carrier && role.carrier->key) row[role.key_column] = key;
+      if (role.carrier && !role.key_columns.empty()) row[role.key_columns[0]] = key;
     }
     give(row);
   }

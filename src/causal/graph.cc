@@ -2,6 +2,7 @@
 #include "causal/graph.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/assert.h"
 
@@ -70,10 +71,14 @@ template <typename Who>
 void Graph::leave(Places<Who>& places, const Who& who) {
   const auto found = places.all.find(who);
   if (found == places.all.end()) return;
-  const uint64_t request = found->second.place.request;
+  const Place place = found->second.place;
   places.ages.erase(found->second.age);
   places.all.erase(found);
-  release(request);
+  if constexpr (std::is_same_v<Who, Thread>) {
+    const auto request = requests_.find(place.request);
+    if (request != requests_.end()) request->second.segments[place.segment].has_thread = false;
+  }
+  release(place.request);
 }
 
 // Null: it is in no request, or in one that is forgotten.
@@ -94,6 +99,11 @@ void Graph::set(Places<Who>& places, const Who& who, const Place& place, size_t 
   if (places.all.size() >= limit) leave(places, Who(places.ages.front()));
   places.ages.push_back(who);
   places.all[who] = {.place = place, .age = std::prev(places.ages.end())};
+  if constexpr (std::is_same_v<Who, Thread>) {
+    Segment& segment = requests_.at(place.request).segments[place.segment];
+    segment.thread = who;
+    segment.has_thread = true;
+  }
 }
 
 // --- edges ---------------------------------------------------------------------------------------
@@ -135,8 +145,8 @@ std::shared_ptr<const Graph::Reaches> Graph::reaches_behind(Request& request,
   return std::make_shared<const Reaches>(std::move(all));
 }
 
-// A new segment behind all of them, which are of one request.
-void Graph::go_on(Thread thread, const std::vector<Place>& behind) {
+// Behind all of them, which are of one request. None: that has too many, and is forgotten.
+std::optional<Graph::Place> Graph::add_segment(const std::vector<Place>& behind) {
   CLEW_ASSERT(!behind.empty());
   const uint64_t id = behind[0].request;
   Request* const request = find(id);
@@ -144,7 +154,7 @@ void Graph::go_on(Thread thread, const std::vector<Place>& behind) {
   if (request->segments.size() >= limits_.segments) {
     drop(id);
     ++counts_.forgotten;
-    return leave(threads_, thread);
+    return std::nullopt;
   }
   uint64_t number = 0;
   for (const Place& place : behind) {
@@ -153,7 +163,14 @@ void Graph::go_on(Thread thread, const std::vector<Place>& behind) {
   }
   request->segments.push_back({.before = reaches_behind(*request, behind)});
   const auto segment = static_cast<uint32_t>(request->segments.size() - 1);
-  set(threads_, thread, {.request = id, .segment = segment, .number = number}, limits_.threads);
+  return Place{.request = id, .segment = segment, .number = number};
+}
+
+// A new segment behind all of them, which are of one request.
+void Graph::go_on(Thread thread, const std::vector<Place>& behind) {
+  const std::optional<Place> place = add_segment(behind);
+  if (!place) return leave(threads_, thread);
+  set(threads_, thread, *place, limits_.threads);
   // This one was used last: it goes only when it is alone.
   while (reaches_ > limits_.reaches && forget_one()) {
   }
@@ -190,6 +207,88 @@ void Graph::fork(Thread parent, Thread child, EdgeClass how) {
   if (place == nullptr) return leave(threads_, child);
   ++counts_.edges[static_cast<size_t>(how)];
   go_on(child, {*place});
+}
+
+bool Graph::is_behind(const Place& place, const Place& other) const {
+  if (place.request != other.request) return false;
+  if (place.segment == other.segment) return other.step <= place.step;
+  const std::vector<Segment>& segments = requests_.at(place.request).segments;
+  // What is before its segment's first event is before whatever is behind that segment's begin.
+  const auto covers = [](const Reaches& reaches, const Reach& wanted) {
+    const auto found = std::lower_bound(
+        reaches.begin(), reaches.end(), wanted.segment,
+        [](const Reach& reach, uint32_t segment) { return reach.segment < segment; });
+    return found != reaches.end() && found->segment == wanted.segment && found->step >= wanted.step;
+  };
+  const Reaches& own = *segments[place.segment].before;
+  if (other.step != 0) return covers(own, {.segment = other.segment, .step = other.step});
+  const Reaches& its = *segments[other.segment].before;
+  return std::all_of(its.begin(), its.end(),
+                     [&](const Reach& reach) { return covers(own, reach); });
+}
+
+// Where the thread was before in this request, if nothing else has to be before what it does next.
+bool Graph::resume(Thread thread, const std::vector<Place>& behind) {
+  const auto found = std::find_if(behind.begin(), behind.end(), [&](const Place& one) {
+    return std::all_of(behind.begin(), behind.end(),
+                       [&](const Place& other) { return is_behind(one, other); });
+  });
+  if (found == behind.end()) return false;
+  const Place last = *found;
+  const Segment& segment = requests_.at(last.request).segments[last.segment];
+  if (segment.has_thread || segment.thread != thread || segment.steps != last.step) return false;
+  set(threads_, thread, last, limits_.threads);
+  return true;
+}
+
+void Graph::enter(Thread thread, std::span<const ContextKey> keys, EdgeClass how) {
+  std::vector<Place> behind;
+  for (const ContextKey& key : keys) {
+    const Place* const place = place_of(keys_, key);
+    if (place == nullptr) continue;
+    if (behind.empty() || place->request == behind[0].request) behind.push_back(*place);
+  }
+  if (behind.empty()) {
+    ++counts_.missing;
+    return leave(threads_, thread);
+  }
+  ++counts_.edges[static_cast<size_t>(how)];
+  const Place* const own = place_of(threads_, thread);
+  if (own != nullptr && own->request == behind[0].request) {
+    if (std::all_of(behind.begin(), behind.end(),
+                    [&](const Place& place) { return is_behind(*own, place); }))
+      return;
+    behind.push_back(*own);
+  }
+  if (!resume(thread, behind)) go_on(thread, behind);
+}
+
+void Graph::gather(Thread thread, ContextKey key) {
+  const Place* const own = place_of(threads_, thread);
+  if (own == nullptr) return;
+  const Place place = *own;
+  const Place* const before = place_of(keys_, key);
+  if (before == nullptr || is_behind(place, *before))
+    return set(keys_, key, place, limits_.contexts);
+  if (before->request != place.request) return set(keys_, key, place, limits_.contexts);
+  const std::optional<Place> both = add_segment({*before, place});
+  if (both) set(keys_, key, *both, limits_.contexts);
+}
+
+void Graph::copy(ContextKey from, ContextKey to) {
+  const Place* const place = place_of(keys_, from);
+  if (place == nullptr) return leave(keys_, to);
+  set(keys_, to, Place(*place), limits_.contexts);
+}
+
+std::optional<uint64_t> Graph::request_of(Thread thread) {
+  const Place* const place = place_of(threads_, thread);
+  return place == nullptr ? std::nullopt : std::optional(place->request);
+}
+
+std::optional<uint64_t> Graph::request_of(ContextKey key) {
+  const Place* const place = place_of(keys_, key);
+  return place == nullptr ? std::nullopt : std::optional(place->request);
 }
 
 void Graph::lose() {

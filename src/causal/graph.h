@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -40,10 +41,13 @@ struct Thread {
   auto operator<=>(const Thread&) const = default;
 };
 
-// What carries a context from one thread to another: an object of a process, by its address.
+// What carries a context from one thread to another: an object of a process, by its address. Or
+// bytes on their way, or what a process has done for a request, by numbers (causal/sockets.h).
 struct ContextKey {
+  enum class Kind : uint8_t { Object, Bytes, Home };
   int64_t pid = 0;  // 0: of all processes.
   uint64_t object = 0;
+  Kind kind = Kind::Object;
   auto operator<=>(const ContextKey&) const = default;
 };
 
@@ -96,6 +100,17 @@ class Graph {
   void join(Thread thread, ContextKey key, EdgeClass how);
   // `child` goes on behind what its parent did; behind nothing, where that is in no request.
   void fork(Thread parent, Thread child, EdgeClass how);
+  // The thread goes on behind all of the keys that are of the first one's request, which is not
+  // over, and behind what it did itself, if that is of the same.
+  void enter(Thread thread, std::span<const ContextKey> keys, EdgeClass how);
+  // Whoever takes `key` goes on behind this, too, and behind what it had of the same request.
+  void gather(Thread thread, ContextKey key);
+  // `to` is where `from` is.
+  void copy(ContextKey from, ContextKey to);
+  void forget(ContextKey key) { leave(keys_, key); }
+  // None: it is in no request, or in one that was forgotten.
+  std::optional<uint64_t> request_of(Thread thread);
+  std::optional<uint64_t> request_of(ContextKey key);
   // Something was lost: nothing is known of any thread or key until it begins anew.
   void lose();
 
@@ -117,6 +132,9 @@ class Graph {
   struct Segment {
     std::shared_ptr<const Reaches> before;  // Sorted; what happened before its first step.
     uint64_t steps = 0;
+    // Whose stretch it is, and whether it is there and may add more.
+    std::optional<Thread> thread = std::nullopt;
+    bool has_thread = false;
   };
   struct Request {
     std::vector<Segment> segments;
@@ -146,6 +164,9 @@ class Graph {
   void leave(Places<Who>& places, const Who& who);
   void release(uint64_t request);
   void go_on(Thread thread, const std::vector<Place>& behind);
+  std::optional<Place> add_segment(const std::vector<Place>& behind);
+  bool resume(Thread thread, const std::vector<Place>& behind);
+  [[nodiscard]] bool is_behind(const Place& place, const Place& other) const;
   std::shared_ptr<const Reaches> reaches_behind(Request& request, const std::vector<Place>& behind);
   void drop(uint64_t request);
 

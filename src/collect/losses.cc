@@ -88,7 +88,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 22> kDescriptions = {{
+constexpr std::array<Description, 23> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -121,6 +121,8 @@ constexpr std::array<Description, 22> kDescriptions = {{
      "contexts taken that nobody had handed over"},
     {kMissedOtherRequest, "join of two requests, which stay two",
      "joins of two requests, which stay two"},
+    {kMissedAmbiguous, "message that could be of several requests, and is of none",
+     "messages that could be of several requests, and are of none"},
     {kMissedBesideLoss,
      "event joined with nothing, as others were lost beside it: conditions make fewer",
      "events joined with nothing, as others were lost beside them: conditions make fewer"},

@@ -39,6 +39,8 @@ inline constexpr std::string_view kMissedNoRequest = "no_request";
 inline constexpr std::string_view kMissedNoContext = "no_context";
 // Two requests that a thread was to join; it stays in its own.
 inline constexpr std::string_view kMissedOtherRequest = "other_request";
+// Messages whose request could be one of several: what they bring or take along is not known.
+inline constexpr std::string_view kMissedAmbiguous = "ambiguous";
 // Events that are joined with nothing, as others were lost near them.
 inline constexpr std::string_view kMissedBesideLoss = "beside_loss";
 // In Losses::causal.

@@ -11,6 +11,7 @@
 
 #include "engine/sites.h"
 #include "query/print.h"
+#include "query/socket_carriers.h"
 
 namespace clew::engine {
 namespace {
@@ -58,7 +59,8 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
       std::any_of(carriers.begin(), carriers.end(), [&is_there](const query::Carrier& carrier) {
         return carrier.cause.act == query::Act::Begin && is_there(carrier.source);
       });
-  if (!begins && !request.allow_missing) {
+  // What a program accepts begins one, too.
+  if (!begins && !request.watches_sockets && !request.allow_missing) {
     return request.report.fail(
         query.joins[0].span,
         "no request begins in what is traced: a vocabulary says where one does, or the program by "
@@ -68,6 +70,10 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
   if (request.watches_threads) {
     std::vector<query::Carrier> threads = CLEW_TRY(query::carriers_of_threads(request.types));
     std::move(threads.begin(), threads.end(), std::back_inserter(carriers));
+  }
+  if (request.watches_sockets) {
+    std::vector<query::Carrier> sockets = CLEW_TRY(query::carriers_of_sockets(request.types));
+    std::move(sockets.begin(), sockets.end(), std::back_inserter(carriers));
   }
   return plan::separate(query, carriers, request.report);
 }

@@ -22,6 +22,7 @@ struct CauseRequest {
   query::TypeSource* types;  // May be null.
   const query::Reporter& report;
   bool watches_threads = false;  // The kernel says which thread begins another.
+  bool watches_sockets = false;  // And who sends and receives what.
   bool allow_missing = false;    // A program or library that comes later may begin one.
 };
 

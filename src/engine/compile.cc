@@ -213,12 +213,18 @@ Expected<query::Query> Compiler::separate(const query::Query& query) {
   if (!result_.tracees.empty()) program.emplace(result_.tracees[0]->catalog());
   EventTypes types(catalogue_, events_, program ? &*program : nullptr, places_.kernel);
   const query::Reporter report(request_.text);
+  result_.programs = Programs(vocabulary_.programs(), causal::EdgeClass::Recipe);
+  const bool has_profile = std::any_of(
+      result_.tracees.begin(), result_.tracees.end(),
+      [this](const auto& each) { return result_.programs.profile_of(each->pid()) != nullptr; });
+  const bool may_come = request_.follow_forks && !vocabulary_.programs().empty();
   result_.joined =
       CLEW_TRY(separate_causes(query,
                                {.vocabulary = vocabulary_,
                                 .types = &types,
                                 .report = report,
                                 .watches_threads = watches_threads_,
+                                .watches_sockets = watches_threads_ && (has_profile || may_come),
                                 .allow_missing = request_.allow_missing || request_.follow_forks},
                                result_.tracees));
   return result_.joined->events;

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "engine/kernel/kernel_tracee.h"
+#include "engine/programs.h"
 #include "engine/run.h"
 #include "engine/tracee.h"
 #include "inline/attachment.h"
@@ -37,7 +38,8 @@ struct Compiled {
   query::Query query;
   // Of a query with joins: `plan` is that of its events.
   std::optional<plan::Joined> joined;
-  plan::Plan plan;  // Without tracees this and what follows is the kernel's.
+  Programs programs;  // Of what it joins.
+  plan::Plan plan;    // Without tracees this and what follows is the kernel's.
   plan::Grouping grouping;
   plan::Lowered lowered;
   Tracee::Shared shared;                      // Of the tracees, for more of them.

@@ -205,9 +205,14 @@ void Separator::add_carrier(const query::Carrier& carrier) {
   const size_t at = add_emitter({carrier.source}, {.carrier = carrier});
   using Turn = Emitter::Turn;
   emitters_[at].turn = is_before_event(carrier.cause.act) ? Turn::Before : Turn::Behind;
-  if (!carrier.key) return;
-  emitters_[at].leaf(*carrier.key);
-  if (query::contains(*carrier.key, query::reads_memory)) result_.carriers_read_memory = true;
+  if (carrier.condition) emitters_[at].filters.push_back(*carrier.condition);
+  for (const Expression& key : carrier.keys) {
+    emitters_[at].leaf(key);
+    // The kernel's own can be read.
+    const bool is_of_process = !query::is_kernel_source(carrier.source.kind);
+    if (is_of_process && query::contains(key, query::reads_memory))
+      result_.carriers_read_memory = true;
+  }
 }
 
 Expected<size_t> Separator::add_stage(const Query& query) {
@@ -480,7 +485,7 @@ void Separator::add_source(const Emitter& emitter, const Source& source) {
       found->inputs[value.index] = bound(emitter.leaves[i], source);
   }
   JoinRole role = emitter.role;
-  if (role.carrier && role.carrier->key) role.key_column = emitter.columns[0];
+  if (role.carrier) role.key_columns = emitter.columns;
   result_.roles[static_cast<size_t>(found - events.sources.begin())].push_back(std::move(role));
 }
 

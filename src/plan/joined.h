@@ -52,9 +52,9 @@ struct JoinStage {
 // What the event of a source is to be taken for, in this order. Carriers have sources of their own,
 // as an event of a stream may be missed where a carrier's is not: memory cannot be read.
 struct JoinRole {
-  // An act, with the column of its key, or a stream of a stage.
+  // An act, with the columns of its keys, or a stream of a stage.
   std::optional<query::Carrier> carrier = std::nullopt;
-  size_t key_column = 0;
+  std::vector<size_t> key_columns{};
   size_t stage = 0;
   uint16_t stream = 0;
 };

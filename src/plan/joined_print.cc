@@ -31,6 +31,14 @@ std::string_view name_of(query::Act act) {
       return "takes the request along";
     case query::Act::Join:
       return "joins what was handed over";
+    case query::Act::Connect:
+      return "belongs to a request";
+    case query::Act::Send:
+      return "hands the request over with its bytes";
+    case query::Act::Receive:
+      return "takes the request over that the bytes are of";
+    case query::Act::Wait:
+      return "ends what a thread does for the requests that it has read";
   }
   return "";
 }

@@ -100,30 +100,41 @@ Expected<Cause> parse_cause(std::string_view cause, std::string_view how) {
   return Cause{.act = act->act, .across = act->across, .key = std::string(key), .how = known->how};
 }
 
-namespace {
-
-// The places and the key of `from e in SOURCE select e.EXPORT`, which goes through the language so
-// that names mean what they mean in queries. No key: begin and end.
-Expected<std::vector<Carrier>> carriers_at(const std::string& source, const Cause& cause,
+// Through the language, so that names mean what they mean in queries.
+Expected<std::vector<Carrier>> carriers_at(const Text& text, const Cause& cause,
                                            const Environment& environment) {
-  const std::string& key = cause.key;
-  const Text text{
-      .name = fmt::format("cause of {}", source),
-      .text = fmt::format("from e in {} select e.{} as key", source, key.empty() ? "pid" : key)};
   const Query query = CLEW_TRY(parse(text, environment));
-  const Expression& value = query.values[0].expression;
-  if (value.type.kind != TypeKind::Integer) {
-    return fail(ErrorCode::InvalidQuery, fmt::format("'{}' of '{}' is no number, so it tells no "
-                                                     "object from others",
-                                                     key, source));
-  }
   std::vector<Carrier> all;
   for (const Source& place : query.sources) {
     Carrier carrier{.source = place, .cause = cause};
-    if (!key.empty()) carrier.key = bind(value, place);
+    for (const NamedExpression& value : query.values) {
+      if (value.expression.type.kind != TypeKind::Integer) {
+        return fail(
+            ErrorCode::InvalidQuery,
+            fmt::format("'{}' is no number, so it tells no object from others", value.name));
+      }
+      carrier.keys.push_back(bind(value.expression, place));
+    }
+    if (!query.where.empty()) carrier.condition = bind(query.where[0], place);
     carrier.source.inputs.clear();
     carrier.source.may_miss = true;
     all.push_back(std::move(carrier));
+  }
+  return all;
+}
+
+namespace {
+
+// Of begin and end the key is nothing.
+Expected<std::vector<Carrier>> carriers_at(const std::string& source, const Cause& cause,
+                                           const Environment& environment) {
+  const std::string& key = cause.key;
+  const Text text{.name = fmt::format("cause of {}", source),
+                  .text = fmt::format("from e in {} select e.{} as {}", source,
+                                      key.empty() ? "pid" : key, key.empty() ? "key" : key)};
+  std::vector<Carrier> all = CLEW_TRY(carriers_at(text, cause, environment));
+  for (Carrier& carrier : all) {
+    if (key.empty()) carrier.keys.clear();
   }
   return all;
 }

@@ -23,12 +23,15 @@
 
 namespace clew::query {
 
+struct Text;
 class TypeSource;
 class Vocabulary;
+struct Environment;
 
 // What becomes of the context of the thread that passes.
 // Fork: another one, whose number the key is, goes on behind this.
-enum class Act : uint8_t { Begin, End, Put, Take, Join, Fork };
+// Connect, Send, Receive, Wait: what it does with sockets (causal/sockets.h, query/streams.h).
+enum class Act : uint8_t { Begin, End, Put, Take, Join, Fork, Connect, Send, Receive, Wait };
 
 struct Cause {
   Act act = Act::Begin;
@@ -49,9 +52,14 @@ std::string_view name_of(causal::EdgeClass how);
 struct Carrier {
   Source source{};  // Without inputs.
   Cause cause{};
-  std::optional<Expression> key = std::nullopt;  // Over the source's event.
+  std::vector<Expression> keys{};         // Over the source's event; of most acts one.
+  std::optional<Expression> condition{};  // Other events are no such act.
 };
 
+// The places of `from e in SOURCE [where CONDITION] select KEYS`, with what they select as keys.
+// Errors: InvalidQuery, also of a key that is no number.
+Expected<std::vector<Carrier>> carriers_at(const Text& text, const Cause& cause,
+                                           const Environment& environment);
 // What the kernel knows of threads: one begins another, and one ends. `types` has the kernel's.
 Expected<std::vector<Carrier>> carriers_of_threads(TypeSource* types);
 // Of all the vocabulary. Types may be null. Errors: InvalidQuery, of a key that is no number or has

@@ -33,7 +33,7 @@ TEST(Cause, SaysWhereRequestsBegin) {
   EXPECT_EQ(print((*carriers)[1].source), "entry(\"app!g\")");
   EXPECT_EQ((*carriers)[1].cause.act, Act::Begin);
   EXPECT_EQ((*carriers)[1].cause.how, EdgeClass::Recipe);
-  EXPECT_FALSE((*carriers)[1].key);
+  EXPECT_TRUE((*carriers)[1].keys.empty());
 }
 
 TEST(Cause, HandsOverByAnExport) {
@@ -47,8 +47,8 @@ TEST(Cause, HandsOverByAnExport) {
   EXPECT_EQ(carrier.cause.act, Act::Take);
   EXPECT_EQ(carrier.cause.how, EdgeClass::Heuristic);
   EXPECT_FALSE(carrier.cause.across);
-  ASSERT_TRUE(carrier.key);
-  EXPECT_EQ(carrier.key->field, Field::ReturnValue);
+  ASSERT_EQ(carrier.keys.size(), 1);
+  EXPECT_EQ(carrier.keys[0].field, Field::ReturnValue);
 }
 
 TEST(Cause, SendsToOtherProcesses) {

@@ -47,11 +47,17 @@ Span span_of(const toml::source_region& region, std::string_view text) {
   return {static_cast<uint32_t>(offset), static_cast<uint32_t>(offset)};
 }
 
+// What one file has.
+struct Definitions {
+  std::vector<TracepointDefinition> tracepoints;
+  std::vector<Program> programs;
+};
+
 class Reader {
  public:
   Reader(const Text& text, const Reporter& report) : text_(text), report_(report) {}
 
-  Expected<std::vector<TracepointDefinition>> run() {
+  Expected<Definitions> run() {
     const toml::parse_result parsed = toml::parse(std::string_view(text_.text), text_.name);
     if (!parsed) {
       std::string message(parsed.error().description());
@@ -60,16 +66,26 @@ class Reader {
       }
       return report_.fail(span_of(parsed.error().source(), text_.text), message);
     }
-    std::vector<TracepointDefinition> result;
+    Definitions result;
     for (const auto& [key, node] : parsed.table()) {
-      if (key.str() != "tracepoint") {
-        return fail_at(
-            node, fmt::format("unknown table '{}'; a vocabulary is [[tracepoint]]s", key.str()));
+      const bool is_tracepoint = key.str() == "tracepoint";
+      if (!is_tracepoint && key.str() != "program") {
+        return fail_at(node, fmt::format("unknown table '{}'; a vocabulary is [[tracepoint]]s and "
+                                         "[[program]]s",
+                                         key.str()));
       }
       const toml::array* entries = node.as_array();
-      if (entries == nullptr) return fail_at(node, "expected [[tracepoint]], an array of tables");
+      if (entries == nullptr)
+        return fail_at(node, fmt::format("expected [[{}]], an array of tables", key.str()));
       for (const toml::node& entry : *entries) {
-        CLEW_TRY(add(entry, result));
+        const toml::table* table = entry.as_table();
+        if (table == nullptr)
+          return fail_at(entry, fmt::format("expected a table behind [[{}]]", key.str()));
+        if (is_tracepoint) {
+          CLEW_TRY(add(*table, result.tracepoints));
+        } else {
+          result.programs.push_back(CLEW_TRY(program_of(*table)));
+        }
       }
     }
     return result;
@@ -81,38 +97,54 @@ class Reader {
     return report_.fail(span_of(node.source(), text_.text), message);
   }
 
-  Expected<void> add(const toml::node& entry, std::vector<TracepointDefinition>& result) const {
-    const toml::table* table = entry.as_table();
-    if (table == nullptr) return fail_at(entry, "expected a table behind [[tracepoint]]");
-    CLEW_TRY(check_keys(*table));
-    TracepointDefinition definition;
-    definition.file = text_.name;
-    definition.name = CLEW_TRY(text_of(*table, "name"));
-    CLEW_TRY(check_name(*table, definition.name));
-    if (table->contains("doc")) definition.doc = CLEW_TRY(text_of(*table, "doc"));
-    const SourceKind kind = CLEW_TRY(weave_point(*table));
-    const std::vector<TracepointExport> exports = CLEW_TRY(exports_of(*table));
-    for (Source& source : CLEW_TRY(sources_of(*table, kind))) {
-      definition.places.push_back({.source = std::move(source), .exports = exports});
-    }
-    definition.cause = CLEW_TRY(cause_of(*table, exports));
-    return merge(*table, std::move(definition), result);
-  }
-
-  [[nodiscard]] Expected<void> check_keys(const toml::table& table) const {
+  Expected<void> add(const toml::table& table, std::vector<TracepointDefinition>& result) const {
     constexpr std::array<std::string_view, 8> kKeys = {"name", "doc",     "function", "line",
                                                        "at",   "exports", "cause",    "how"};
+    CLEW_TRY(check_keys(table, kKeys));
+    TracepointDefinition definition;
+    definition.file = text_.name;
+    definition.name = CLEW_TRY(text_of(table, "name"));
+    CLEW_TRY(check_name(table, definition.name));
+    if (table.contains("doc")) definition.doc = CLEW_TRY(text_of(table, "doc"));
+    const SourceKind kind = CLEW_TRY(weave_point(table));
+    const std::vector<TracepointExport> exports = CLEW_TRY(exports_of(table));
+    for (Source& source : CLEW_TRY(sources_of(table, kind))) {
+      definition.places.push_back({.source = std::move(source), .exports = exports});
+    }
+    definition.cause = CLEW_TRY(cause_of(table, exports));
+    return merge(table, std::move(definition), result);
+  }
+
+  [[nodiscard]] Expected<Program> program_of(const toml::table& table) const {
+    constexpr std::array<std::string_view, 5> kKeys = {"name", "doc", "onward", "reply", "how"};
+    CLEW_TRY(check_keys(table, kKeys));
+    Program program;
+    program.file = text_.name;
+    program.name = CLEW_TRY(text_of(table, "name"));
+    if (table.contains("doc")) program.doc = CLEW_TRY(text_of(table, "doc"));
+    const std::string onward = CLEW_TRY(text_of(table, "onward"));
+    const std::string reply =
+        table.contains("reply") ? CLEW_TRY(text_of(table, "reply")) : "alternating";
+    const std::string how = table.contains("how") ? CLEW_TRY(text_of(table, "how")) : "recipe";
+    auto profile = parse_profile({.onward = onward, .reply = reply, .how = how});
+    if (!profile) return fail_at(table, profile.error().message);
+    program.profile = *profile;
+    return program;
+  }
+
+  [[nodiscard]] Expected<void> check_keys(const toml::table& table,
+                                          std::span<const std::string_view> keys) const {
     for (const auto& [key, node] : table) {
-      if (std::find(kKeys.begin(), kKeys.end(), key.str()) != kKeys.end()) continue;
+      if (std::find(keys.begin(), keys.end(), key.str()) != keys.end()) continue;
       return fail_at(node,
-                     fmt::format("unknown key '{}'{}", key.str(), did_you_mean(key.str(), kKeys)));
+                     fmt::format("unknown key '{}'{}", key.str(), did_you_mean(key.str(), keys)));
     }
     return {};
   }
 
   Expected<std::string> text_of(const toml::table& table, std::string_view key) const {
     const toml::node* node = table.get(key);
-    if (node == nullptr) return fail_at(table, fmt::format("a tracepoint needs '{}'", key));
+    if (node == nullptr) return fail_at(table, fmt::format("the table needs '{}'", key));
     const toml::value<std::string>* value = node->as_string();
     if (value == nullptr || value->get().empty()) {
       return fail_at(*node, fmt::format("'{}' must be a non-empty string", key));
@@ -348,17 +380,42 @@ Expected<void> Vocabulary::load(const std::filesystem::path& path) {
 Expected<void> Vocabulary::load_text(const std::string& name, const std::string& text) {
   const Text source{.name = name, .text = text};
   const Reporter report(source);
-  for (TracepointDefinition& definition : CLEW_TRY(Reader(source, report).run())) {
-    const TracepointDefinition* other = find(definition.name);
-    if (other != nullptr && same_definition(*other, definition)) continue;
-    if (other != nullptr) {
-      return fail(ErrorCode::InvalidQuery,
-                  fmt::format("{}: error: tracepoint '{}' is already defined in {}", name,
-                              definition.name, other->file));
-    }
-    tracepoints_.push_back(std::move(definition));
-  }
+  Definitions all = CLEW_TRY(Reader(source, report).run());
+  for (TracepointDefinition& definition : all.tracepoints)
+    CLEW_TRY(add(name, std::move(definition)));
+  for (Program& program : all.programs)
+    CLEW_TRY(add(name, std::move(program)));
   return {};
+}
+
+Expected<void> Vocabulary::add(const std::string& file, TracepointDefinition definition) {
+  const TracepointDefinition* const other = find(definition.name);
+  if (other != nullptr && same_definition(*other, definition)) return {};
+  if (other != nullptr) {
+    return fail(ErrorCode::InvalidQuery, fmt::format("{}: error: tracepoint '{}' is already "
+                                                     "defined in {}",
+                                                     file, definition.name, other->file));
+  }
+  tracepoints_.push_back(std::move(definition));
+  return {};
+}
+
+Expected<void> Vocabulary::add(const std::string& file, Program program) {
+  const Program* const other = find_program(program.name);
+  if (other != nullptr && other->profile == program.profile) return {};
+  if (other != nullptr) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("{}: error: how '{}' hands requests on is already said in {}", file,
+                            program.name, other->file));
+  }
+  programs_.push_back(std::move(program));
+  return {};
+}
+
+const Program* Vocabulary::find_program(std::string_view name) const {
+  const auto found = std::find_if(programs_.begin(), programs_.end(),
+                                  [name](const Program& each) { return each.name == name; });
+  return found == programs_.end() ? nullptr : &*found;
 }
 
 const TracepointDefinition* Vocabulary::find(std::string_view name) const {

@@ -9,6 +9,8 @@
 //     exports = { size = "arg0" }           # names, and expressions over the event's fields
 //     cause = "begin"                       # what it says of requests: query/cause.h
 //
+// And how programs hand their requests on, as [[program]] (query/socket_carriers.h).
+//
 // A Vocabulary is read once and may then be used from any thread.
 #pragma once
 
@@ -22,6 +24,7 @@
 #include "base/error.h"
 #include "query/cause.h"
 #include "query/query.h"
+#include "query/socket_carriers.h"
 #include "query/syntax.h"
 
 namespace clew::query {
@@ -60,9 +63,16 @@ class Vocabulary {
   // Exact, else not counting case; null when there is none.
   [[nodiscard]] const TracepointDefinition* find(std::string_view name) const;
   [[nodiscard]] std::span<const TracepointDefinition> tracepoints() const { return tracepoints_; }
+  // Null: none is said to be that of a program of this name.
+  [[nodiscard]] const Program* find_program(std::string_view name) const;
+  [[nodiscard]] std::span<const Program> programs() const { return programs_; }
 
  private:
+  Expected<void> add(const std::string& file, TracepointDefinition definition);
+  Expected<void> add(const std::string& file, Program program);
+
   std::vector<TracepointDefinition> tracepoints_;  // In order of definition.
+  std::vector<Program> programs_;
 };
 
 }  // namespace clew::query

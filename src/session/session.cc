@@ -38,7 +38,7 @@ Session::Session(Input input)
       rows_(input_.plan.query.values.size()),
       joined_rows_(query_.values.size()),
       open_rows_(input_.plan.query.values.size()) {
-  if (input_.joined != nullptr) joins_.emplace(*input_.joined);
+  if (input_.joined != nullptr) joins_.emplace(*input_.joined, input_.profile_of);
 }
 
 // What is armed one after the other begins at one moment, and ends so.
@@ -333,11 +333,11 @@ void Session::note(Expected<void> done) {
 }
 
 uint64_t lost_edges(const collect::Losses& losses, const plan::Joined& joined) {
-  // The last four are of an earlier session's joins.
-  constexpr std::array<std::string_view, 8> kNone = {
+  // The last five are of an earlier session's joins.
+  constexpr std::array<std::string_view, 9> kNone = {
       collect::kMissedForks,        collect::kMissedFollowed,  collect::kMissedUprobes,
       collect::kMissedUnpaired,     collect::kMissedNoRequest, collect::kMissedNoContext,
-      collect::kMissedOtherRequest, collect::kMissedBesideLoss};
+      collect::kMissedOtherRequest, collect::kMissedAmbiguous, collect::kMissedBesideLoss};
   uint64_t lost = 0;
   for (const auto& [cause, count] : losses.dropped)
     lost += count;
@@ -357,6 +357,7 @@ void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
   count_cause(losses.missed, collect::kMissedNoRequest, graph.orphans);
   count_cause(losses.missed, collect::kMissedNoContext, graph.missing);
   count_cause(losses.missed, collect::kMissedOtherRequest, graph.mixed);
+  count_cause(losses.missed, collect::kMissedAmbiguous, counts.sockets.ambiguous);
   count_cause(losses.missed, collect::kMissedBesideLoss, counts.skipped);
   count_cause(losses.dropped, collect::kDroppedRequests, graph.forgotten);
   count_cause(losses.dropped, collect::kDroppedJoinRows, counts.cut);

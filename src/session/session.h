@@ -48,6 +48,8 @@ struct Input {
   collect::Losses beside{};  // What else is missing.
   // Joins of the events, where `plan` is that of plan::Joined::events; or null.
   const plan::Joined* joined = nullptr;
+  // How a process hands its requests on; null for what is not known.
+  causal::Sockets::ProfileOf profile_of = [](int64_t) { return nullptr; };
   std::function<void(std::string_view)> warn = [](std::string_view) {};
 };
 

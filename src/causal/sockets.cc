@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "causal/sockets.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "base/assert.h"
+
+namespace clew::causal {
+
+// --- what is known of a socket, and of a thread --------------------------------------------------
+
+Sockets::Socket& Sockets::socket_of(uint64_t id) {
+  const auto known = sockets_.find(id);
+  if (known != sockets_.end()) {
+    socket_ages_.splice(socket_ages_.end(), socket_ages_, known->second.age);
+    return known->second;
+  }
+  if (sockets_.size() >= limits_.sockets) {
+    const auto oldest = sockets_.find(socket_ages_.front());
+    set_request(oldest->second, 0, std::nullopt);
+    sockets_.erase(oldest);
+    socket_ages_.pop_front();
+  }
+  socket_ages_.push_back(id);
+  Socket& made = sockets_[id];
+  made.age = std::prev(socket_ages_.end());
+  return made;
+}
+
+// The kernel uses the memory of a socket again: other ends are another one. Who has connected it
+// does not know its ends yet.
+Sockets::Socket& Sockets::socket_of(const Passage& passage) {
+  Socket& socket = socket_of(passage.socket);
+  const bool is_other = socket.pid != passage.thread.pid || socket.out != passage.out;
+  if (is_other && !(socket.is_new && socket.out == StreamKey{})) {
+    set_request(socket, passage.thread.pid, std::nullopt);
+    socket.is_answered = true;
+    socket.is_new = false;
+  }
+  socket.pid = passage.thread.pid;
+  socket.out = passage.out;
+  return socket;
+}
+
+Sockets::State& Sockets::thread_of(Thread thread) {
+  const auto known = threads_.find(thread);
+  if (known != threads_.end()) {
+    thread_ages_.splice(thread_ages_.end(), thread_ages_, known->second.age);
+    return known->second;
+  }
+  if (threads_.size() >= limits_.threads) {
+    threads_.erase(thread_ages_.front());
+    thread_ages_.pop_front();
+  }
+  thread_ages_.push_back(thread);
+  State& made = threads_[thread];
+  made.age = std::prev(thread_ages_.end());
+  return made;
+}
+
+void Sockets::set_request(Socket& socket, int64_t pid, Request request) {
+  if (request) {
+    Home& home = homes_[{pid, *request}];
+    if (home.sockets++ == 0)
+      home.key = {.pid = pid, .object = ++last_home_, .kind = ContextKey::Kind::Home};
+  }
+  if (socket.request) release({socket.pid, *socket.request});
+  socket.pid = pid;
+  socket.request = request;
+}
+
+void Sockets::release(const HomeId& id) {
+  const auto home = homes_.find(id);
+  CLEW_ASSERT(home != homes_.end());
+  if (--home->second.sockets != 0) return;
+  graph_.forget(home->second.key);
+  homes_.erase(home);
+}
+
+// Null: no socket of the process is of the request.
+ContextKey* Sockets::home_of(int64_t pid, uint64_t request) {
+  const auto home = homes_.find({pid, request});
+  return home == homes_.end() ? nullptr : &home->second.key;
+}
+
+Sockets::Request Sockets::alive(const Socket& socket) {
+  return socket.request && graph_.knows(*socket.request) ? socket.request : std::nullopt;
+}
+
+bool Sockets::is_carried(Thread thread) const {
+  const auto known = threads_.find(thread);
+  return known != threads_.end() && known->second.is_carried;
+}
+
+void Sockets::lose() {
+  sockets_.clear();
+  socket_ages_.clear();
+  threads_.clear();
+  thread_ages_.clear();
+  homes_.clear();
+  streams_.lose();
+}
+
+// --- slices --------------------------------------------------------------------------------------
+
+// What it has done for its request is at home, for the next slice.
+void Sockets::leave(Thread thread) {
+  const Request request = graph_.request_of(thread);
+  if (request) {
+    const ContextKey* const home = home_of(thread.pid, *request);
+    if (home != nullptr) graph_.gather(thread, *home);
+  }
+  graph_.end(thread);
+  State& state = thread_of(thread);
+  state.is_own = false;
+  state.is_carried = false;
+}
+
+void Sockets::wait(Thread thread) {
+  const Profile* const profile = profile_of_(thread.pid);
+  if (profile == nullptr || profile->onward == Onward::Blocking) return;
+  State& state = thread_of(thread);
+  if (state.is_own) return;
+  leave(thread);
+  state.request.reset();
+  state.is_ambiguous = false;
+}
+
+// --- reading -------------------------------------------------------------------------------------
+
+void Sockets::receive(const Passage& passage) {
+  const Profile* const profile = profile_of_(passage.thread.pid);
+  if (profile != nullptr) {
+    Socket& socket = socket_of(passage);
+    const Request request = enter_read(passage, socket, *profile);
+    if (request) note_read(passage, *profile, *request);
+    // Who sends this has read what was sent before.
+    if (profile->alternates) streams_.drop_unread(passage.out);
+    socket.is_answered = !passage.accepted;
+    socket.is_new = false;
+  }
+  streams_.drop(passage.out.reversed(), passage.bytes);
+}
+
+// The request that the thread goes on with, or none.
+Sockets::Request Sockets::enter_read(const Passage& passage, const Socket& socket,
+                                     const Profile& profile) {
+  const Thread thread = passage.thread;
+  std::vector<ContextKey> behind = streams_.receive(passage.out.reversed(), passage.bytes);
+  std::erase_if(behind, [this](ContextKey key) { return !graph_.request_of(key); });
+  Request request;
+  for (const ContextKey& key : behind) {
+    const Request one = graph_.request_of(key);
+    if (request && request != one) {
+      ++counts_.ambiguous;
+      leave(thread);
+      return std::nullopt;
+    }
+    request = one;
+  }
+  const bool is_carried = request.has_value() || !passage.accepted;
+  const bool goes_on = !passage.accepted || (profile.alternates && !socket.is_answered);
+  if (!request && goes_on) request = alive(socket);
+  if (!request && !passage.accepted) {
+    // An answer to what nobody knows.
+    if (!thread_of(thread).is_own && profile.onward != Onward::Blocking) leave(thread);
+    return std::nullopt;
+  }
+  if (!request || graph_.request_of(thread) != request) leave(thread);
+  if (request) {
+    const ContextKey* const home = home_of(thread.pid, *request);
+    if (home != nullptr) behind.push_back(*home);
+    graph_.enter(thread, behind, profile.how);
+  } else {
+    graph_.begin(thread);
+    request = graph_.request_of(thread);
+  }
+  thread_of(thread).is_carried = is_carried;
+  return graph_.request_of(thread) == request ? request : std::nullopt;
+}
+
+void Sockets::note_read(const Passage& passage, const Profile& profile, uint64_t request) {
+  Socket& socket = socket_of(passage);
+  State& state = thread_of(passage.thread);
+  const bool is_first = socket.request != request;
+  set_request(socket, passage.thread.pid, request);
+  graph_.gather(passage.thread, *home_of(passage.thread.pid, request));
+  if (profile.onward == Onward::Oldest && passage.accepted && is_first) {
+    if (state.waiting.size() >= limits_.waiting) state.waiting.pop_front();
+    state.waiting.push_back(request);
+  }
+  const bool is_other = state.request && state.request != request && !state.is_own;
+  state.request = request;
+  if (!is_other || profile.onward != Onward::Slice) return;
+  ++counts_.ambiguous;
+  state.is_ambiguous = true;
+  leave(passage.thread);
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+void Sockets::connect(Thread thread, uint64_t id) {
+  const Profile* const profile = profile_of_(thread.pid);
+  Socket& socket = socket_of(id);
+  const bool is_own = thread_of(thread).is_own;
+  Request request;
+  if (is_own) {
+    request = graph_.request_of(thread);
+  } else if (profile != nullptr) {
+    request = of_slice(thread, *profile);
+  }
+  set_request(socket, thread.pid, request);
+  socket.out = {};
+  socket.is_answered = true;
+  socket.is_new = true;
+  if (request && graph_.request_of(thread) == request)
+    graph_.gather(thread, *home_of(thread.pid, *request));
+}
+
+void Sockets::send(const Passage& passage) {
+  const Profile* const profile = profile_of_(passage.thread.pid);
+  Socket& socket = socket_of(passage);
+  if (profile != nullptr && passage.accepted) return answer(passage, socket, *profile);
+  Request request;
+  if (profile != nullptr) {
+    request = onward_of(passage, socket, *profile);
+  } else if (thread_of(passage.thread).is_own) {
+    request = graph_.request_of(passage.thread);
+  }
+  socket.is_new = false;
+  socket.is_answered = false;
+  set_request(socket, passage.thread.pid, request);
+  write(passage, request);
+}
+
+Sockets::Request Sockets::of_slice(Thread thread, const Profile& profile) {
+  State& state = thread_of(thread);
+  switch (profile.onward) {
+    case Onward::Slice:
+      if (state.is_ambiguous) ++counts_.ambiguous;
+      return state.is_ambiguous ? std::nullopt : graph_.request_of(thread);
+    case Onward::Last:
+    case Onward::Blocking:
+      return graph_.request_of(thread);
+    case Onward::Oldest:
+      while (!state.waiting.empty()) {
+        const uint64_t request = state.waiting.front();
+        state.waiting.pop_front();
+        if (graph_.knows(request)) return request;
+      }
+      return std::nullopt;
+    case Onward::None:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// What is written on a connection that the program has made.
+Sockets::Request Sockets::onward_of(const Passage& passage, Socket& socket,
+                                    const Profile& profile) {
+  if (thread_of(passage.thread).is_own) {
+    const Request own = graph_.request_of(passage.thread);
+    if (own) return own;
+  }
+  // The first message is of the slice that connected it; more of a message is of its request.
+  const bool goes_on = socket.is_new || (profile.alternates && !socket.is_answered);
+  if (goes_on) {
+    const Request same = alive(socket);
+    if (same) return same;
+  }
+  return of_slice(passage.thread, profile);
+}
+
+// What is written on a connection that the program has accepted.
+void Sockets::answer(const Passage& passage, Socket& socket, const Profile& profile) {
+  const Thread thread = passage.thread;
+  const Request inside = graph_.request_of(thread);
+  Request request = alive(socket);
+  if (!request && profile.alternates) request = inside;
+  if (!profile.alternates) request = thread_of(thread).is_own ? inside : std::nullopt;
+  write(passage, request);
+  socket.is_answered = true;
+  const bool ends = profile.onward == Onward::Slice || profile.onward == Onward::Oldest;
+  if (ends && request && inside == request && !thread_of(thread).is_own) leave(thread);
+}
+
+// Behind all that this process has done for the request so far.
+void Sockets::write(const Passage& passage, Request request) {
+  if (!request) return;
+  std::erase(thread_of(passage.thread).waiting, *request);
+  const ContextKey key = streams_.send(passage.out, passage.bytes);
+  const bool is_inside = graph_.request_of(passage.thread) == request;
+  const ContextKey* const home = home_of(passage.thread.pid, *request);
+  if (home == nullptr) {
+    if (is_inside) graph_.put(passage.thread, key);
+    return;
+  }
+  if (is_inside) graph_.gather(passage.thread, *home);
+  graph_.copy(*home, key);
+}
+
+}  // namespace clew::causal

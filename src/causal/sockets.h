@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// From messages to threads and back: which request a thread works for behind a read, and which one
+// it writes for. Bytes bring their context to whoever reads them (streams.h); what the reader does
+// with it is known from how programs of its kind work, and never for sure.
+//
+// A message that a program accepts and that brings no context begins a request. What a program does
+// for a request has a home in it, behind which the next slice goes on that works for the request: a
+// slice is a thread's time between two waits for events.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "causal/graph.h"
+#include "causal/streams.h"
+
+namespace clew::causal {
+
+// For which request a program writes on a connection that it made itself.
+enum class Onward : uint8_t {
+  Slice,     // That of the only message of the slice. Where there are several it is not known.
+  Last,      // That of the last message that the thread has read.
+  Oldest,    // That of the oldest message of the thread that nothing was written for.
+  Blocking,  // As Last; waiting ends nothing, as a thread has one request at a time.
+  None,      // That is not known.
+};
+
+struct Profile {
+  Onward onward = Onward::Slice;
+  // Answers and questions take turns on a connection.
+  bool alternates = true;
+  EdgeClass how = EdgeClass::Heuristic;
+  bool operator==(const Profile&) const = default;
+};
+
+// What one call has sent or received.
+struct Passage {
+  Thread thread;
+  uint64_t socket = 0;  // Tells it from others of the machine, as long as it is there.
+  StreamKey out;        // From here to the peer.
+  ByteRange bytes;      // Of `out` when sent, else of its reverse.
+  bool accepted = false;
+};
+
+struct SocketCounts {
+  uint64_t ambiguous = 0;  // Messages that could be of several requests.
+};
+
+struct SocketLimits {
+  size_t sockets = 100'000;
+  size_t threads = 100'000;
+  size_t waiting = 1'000;  // Requests of a thread that nothing was written for.
+  StreamLimits streams{};
+};
+
+class Sockets {
+ public:
+  // Of a process; null: nothing is known, and nothing is taken for known.
+  using ProfileOf = std::function<const Profile*(int64_t pid)>;
+
+  // Borrows the graph.
+  Sockets(Graph& graph, ProfileOf profile_of, SocketLimits limits = {})
+      : graph_(graph),
+        profile_of_(std::move(profile_of)),
+        limits_(limits),
+        streams_(graph, limits.streams) {}
+
+  void connect(Thread thread, uint64_t socket);
+  void send(const Passage& passage);
+  void receive(const Passage& passage);
+  // It waits for events: what it has read is done with.
+  void wait(Thread thread);
+  // The program says by itself where the thread goes on.
+  void leave(Thread thread);
+  void set_own(Thread thread) { thread_of(thread).is_own = true; }
+  // Whether what it works for has come from another process: then no request begins here.
+  [[nodiscard]] bool is_carried(Thread thread) const;
+  // Whether the bytes can be told where they come from.
+  [[nodiscard]] bool knows(const Passage& received) const {
+    return streams_.has(received.out.reversed(), received.bytes);
+  }
+  void lose();
+  [[nodiscard]] const SocketCounts& counts() const { return counts_; }
+
+ private:
+  using Request = std::optional<uint64_t>;
+  using HomeId = std::pair<int64_t, uint64_t>;  // Of a process, and a request.
+  struct Socket {
+    StreamKey out;
+    int64_t pid = 0;
+    Request request;          // For which it was read or written last.
+    bool is_answered = true;  // It has been written to since it was read, or the other way round.
+    bool is_new = false;      // Its program has connected it and not written to it.
+    std::list<uint64_t>::iterator age;
+  };
+  struct State {
+    Request request;            // Of the last message in this slice.
+    bool is_ambiguous = false;  // There was another one.
+    bool is_carried = false;
+    bool is_own = false;           // The program has said by itself where the thread is.
+    std::deque<uint64_t> waiting;  // Oldest.
+    std::list<Thread>::iterator age;
+  };
+  struct Home {
+    ContextKey key;
+    size_t sockets = 0;
+  };
+
+  Socket& socket_of(uint64_t id);
+  Socket& socket_of(const Passage& passage);
+  State& thread_of(Thread thread);
+  void set_request(Socket& socket, int64_t pid, Request request);
+  void release(const HomeId& id);
+  ContextKey* home_of(int64_t pid, uint64_t request);
+  Request alive(const Socket& socket);
+  Request onward_of(const Passage& passage, Socket& socket, const Profile& profile);
+  Request of_slice(Thread thread, const Profile& profile);
+  void note_read(const Passage& passage, const Profile& profile, uint64_t request);
+  Request enter_read(const Passage& passage, const Socket& socket, const Profile& profile);
+  void write(const Passage& passage, Request request);
+  void answer(const Passage& passage, Socket& socket, const Profile& profile);
+
+  Graph& graph_;
+  ProfileOf profile_of_;
+  SocketLimits limits_;
+  Streams streams_;
+  SocketCounts counts_;
+  uint64_t last_home_ = 0;
+  std::map<uint64_t, Socket> sockets_;
+  std::list<uint64_t> socket_ages_;
+  std::map<Thread, State> threads_;
+  std::list<Thread> thread_ages_;
+  std::map<HomeId, Home> homes_;
+};
+
+}  // namespace clew::causal

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules from messages to threads, on histories that are written down here: two servers behind each
+// other, with clients that nobody looks at.
+#include "causal/sockets.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace clew::causal {
+namespace {
+
+constexpr Thread kFront{1, 1};
+constexpr Thread kOther{1, 11};  // Of the same program.
+constexpr Thread kBack{2, 2};
+
+// An end of a connection, as its program has it.
+struct End {
+  uint64_t socket = 0;
+  StreamKey out;
+  bool accepted = false;
+};
+
+class SocketsTest : public testing::Test {
+ protected:
+  SocketsTest()
+      : sockets_(graph_, [this](int64_t pid) -> const Profile* {
+          const auto found = profiles_.find(pid);
+          return found == profiles_.end() ? nullptr : &found->second;
+        }) {
+    profiles_[1] = {.onward = Onward::Last, .how = EdgeClass::Recipe};
+    profiles_[2] = {.onward = Onward::Last, .how = EdgeClass::Recipe};
+  }
+
+  // Both ends of a connection; the second one accepted it.
+  std::pair<End, End> connection() {
+    const auto port = static_cast<uint16_t>(++last_port_);
+    const StreamKey out{.from = 10, .to = 20, .from_port = port, .to_port = 80};
+    return {{.socket = 1000U + port, .out = out, .accepted = false},
+            {.socket = 2000U + port, .out = out.reversed(), .accepted = true}};
+  }
+  End client() { return connection().second; }
+  void read(Thread thread, const End& end, ByteRange bytes) {
+    sockets_.receive({.thread = thread,
+                      .socket = end.socket,
+                      .out = end.out,
+                      .bytes = bytes,
+                      .accepted = end.accepted});
+  }
+  void write(Thread thread, const End& end, ByteRange bytes) {
+    sockets_.send({.thread = thread,
+                   .socket = end.socket,
+                   .out = end.out,
+                   .bytes = bytes,
+                   .accepted = end.accepted});
+  }
+  std::optional<Moment> event(Thread thread) { return graph_.event(thread); }
+  bool before(const std::optional<Moment>& a, const std::optional<Moment>& b) {
+    if (!a || !b || a->request != b->request) return false;
+    for (const Reach& reach : graph_.before(*b)) {
+      if (reach.segment == a->segment) return a->step <= reach.step;
+    }
+    return false;
+  }
+
+  std::map<int64_t, Profile> profiles_;
+  Graph graph_;
+  Sockets sockets_;
+  uint16_t last_port_ = 0;
+};
+
+TEST_F(SocketsTest, AMessageOfAStrangerBeginsARequest) {
+  const End client = this->client();
+  EXPECT_FALSE(event(kFront));
+  read(kFront, client, {1, 11});
+  const auto first = event(kFront);
+  ASSERT_TRUE(first);
+  read(kFront, client, {11, 21});
+  const auto second = event(kFront);
+  EXPECT_TRUE(before(first, second)) << "more of the same message";
+  write(kFront, client, {1, 101});
+  sockets_.wait(kFront);
+  EXPECT_FALSE(event(kFront)) << "between two slices";
+  read(kFront, client, {21, 31});
+  const auto next = event(kFront);
+  ASSERT_TRUE(next);
+  EXPECT_NE(next->request, first->request) << "the first one was answered";
+  EXPECT_EQ(graph_.counts().requests, 2);
+}
+
+TEST_F(SocketsTest, AProgramThatNobodyKnowsTakesNothing) {
+  profiles_.erase(1);
+  read(kFront, client(), {1, 11});
+  EXPECT_FALSE(event(kFront));
+  EXPECT_EQ(graph_.counts().requests, 0);
+}
+
+TEST_F(SocketsTest, BytesBringTheRequestAndItsAnswerBringsItBack) {
+  const End client = this->client();
+  const auto [front, back] = connection();
+  read(kFront, client, {1, 11});
+  const auto asked = event(kFront);
+  write(kFront, front, {1, 51});
+  sockets_.wait(kFront);
+
+  read(kBack, back, {1, 51});
+  const auto done = event(kBack);
+  EXPECT_TRUE(before(asked, done));
+  write(kBack, back, {1, 901});
+  const auto behind = event(kBack);
+  EXPECT_TRUE(before(done, behind));
+  sockets_.wait(kBack);
+
+  read(kFront, front, {1, 901});
+  const auto answered = event(kFront);
+  EXPECT_TRUE(before(asked, answered));
+  EXPECT_TRUE(before(done, answered));
+  EXPECT_FALSE(before(behind, answered)) << "it came when the answer had gone";
+  EXPECT_EQ(graph_.counts().requests, 1);
+}
+
+TEST_F(SocketsTest, ARangeIsReadInPiecesAndAtOnce) {
+  const auto [front, back] = connection();
+  read(kFront, client(), {1, 11});
+  const auto asked = event(kFront);
+  write(kFront, front, {1, 51});
+  write(kFront, front, {51, 61});
+  read(kBack, back, {1, 2});
+  EXPECT_TRUE(before(asked, event(kBack)));
+  sockets_.wait(kBack);
+  read(kBack, back, {2, 61});
+  EXPECT_TRUE(before(asked, event(kBack)));
+}
+
+TEST_F(SocketsTest, SequenceNumbersGoRound) {
+  const auto [front, back] = connection();
+  read(kFront, client(), {1, 11});
+  const auto asked = event(kFront);
+  write(kFront, front, {0xfffffff0, 0x10});
+  read(kBack, back, {0xfffffff0, 0xfffffff8});
+  EXPECT_TRUE(before(asked, event(kBack)));
+  sockets_.wait(kBack);
+  read(kBack, back, {0xfffffff8, 0x10});
+  EXPECT_TRUE(before(asked, event(kBack)));
+}
+
+// HTTP pipelining through a proxy, or a connection that several share.
+TEST_F(SocketsTest, BytesOfTwoRequestsThatAreReadAtOnceAreOfNone) {
+  const auto [front, back] = connection();
+  read(kFront, client(), {1, 11});
+  write(kFront, front, {1, 51});
+  sockets_.wait(kFront);
+  profiles_[1].alternates = false;
+  read(kFront, client(), {1, 11});
+  write(kFront, front, {51, 61});
+  read(kBack, back, {1, 61});
+  EXPECT_FALSE(event(kBack));
+  EXPECT_EQ(sockets_.counts().ambiguous, 1);
+}
+
+TEST_F(SocketsTest, AnAnswerOfAStrangerIsOfWhoAsked) {
+  const End one = client();
+  const End two = client();
+  const End upstream_one = connection().first;
+  const End upstream_two = connection().first;
+  read(kFront, one, {1, 11});
+  const auto first = event(kFront);
+  write(kFront, upstream_one, {1, 51});
+  read(kFront, two, {1, 11});
+  const auto second = event(kFront);
+  write(kFront, upstream_two, {1, 51});
+  sockets_.wait(kFront);
+  read(kFront, upstream_one, {1, 51});
+  EXPECT_TRUE(before(first, event(kFront)));
+  read(kFront, upstream_two, {1, 51});
+  EXPECT_TRUE(before(second, event(kFront)));
+}
+
+// The connection is made in the slice, and written to in another one, when the thread does
+// something else.
+TEST_F(SocketsTest, TheFirstMessageIsOfTheSliceThatConnected) {
+  const auto [front, back] = connection();
+  read(kFront, client(), {1, 11});
+  const auto first = event(kFront);
+  sockets_.connect(kFront, front.socket);
+  const auto in_slice = event(kFront);
+  sockets_.wait(kFront);
+  read(kFront, client(), {1, 11});
+  write(kFront, front, {1, 51});
+  read(kBack, back, {1, 51});
+  const auto there = event(kBack);
+  EXPECT_TRUE(before(first, there));
+  EXPECT_TRUE(before(in_slice, there));
+  sockets_.wait(kBack);
+  // And more of it, without a message in between.
+  sockets_.wait(kFront);
+  write(kFront, front, {51, 61});
+  read(kBack, back, {51, 61});
+  EXPECT_TRUE(before(first, event(kBack)));
+}
+
+TEST_F(SocketsTest, TheMemoryOfASocketIsUsedAgain) {
+  auto [front, back] = connection();
+  read(kFront, client(), {1, 11});
+  write(kFront, front, {1, 51});
+  sockets_.wait(kFront);
+  const uint64_t socket = front.socket;
+  std::tie(front, back) = connection();
+  front.socket = socket;
+  read(kFront, front, {1, 11});
+  EXPECT_FALSE(event(kFront)) << "of another connection nothing is known";
+}
+
+TEST_F(SocketsTest, WithoutARuleSeveralMessagesOfASliceAreAmbiguous) {
+  profiles_[1].onward = Onward::Slice;
+  const auto [front, back] = connection();
+  const End one = client();
+  const End two = client();
+  read(kFront, one, {1, 11});
+  EXPECT_TRUE(event(kFront));
+  read(kFront, two, {1, 11});
+  EXPECT_FALSE(event(kFront));
+  write(kFront, front, {1, 51});
+  read(kBack, back, {1, 51});
+  const auto there = event(kBack);
+  ASSERT_TRUE(there) << "an accepted message begins a request";
+  EXPECT_EQ(graph_.counts().requests, 3);
+  EXPECT_GT(sockets_.counts().ambiguous, 0);
+  // Their answers are known all the same, by their connections.
+  write(kFront, one, {1, 51});
+  sockets_.wait(kFront);
+  // And the next slice is not ambiguous.
+  read(kFront, one, {11, 21});
+  EXPECT_TRUE(event(kFront));
+}
+
+TEST_F(SocketsTest, OfTheOldestThatWasNotHandedOn) {
+  profiles_[1].onward = Onward::Oldest;
+  const End one = client();
+  const End two = client();
+  read(kFront, one, {1, 11});
+  const auto first = event(kFront);
+  read(kFront, two, {1, 11});
+  const auto second = event(kFront);
+  ASSERT_NE(first->request, second->request);
+  const auto [front_one, back_one] = connection();
+  const auto [front_two, back_two] = connection();
+  write(kFront, front_one, {1, 51});
+  write(kFront, front_two, {1, 51});
+  read(kBack, back_two, {1, 51});
+  EXPECT_TRUE(before(second, event(kBack)));
+  read(kBack, back_one, {1, 51});
+  EXPECT_TRUE(before(first, event(kBack)));
+}
+
+TEST_F(SocketsTest, AProgramThatBlocksGoesOnBehindAWait) {
+  profiles_[1].onward = Onward::Blocking;
+  const End client = this->client();
+  read(kFront, client, {1, 11});
+  const auto first = event(kFront);
+  sockets_.wait(kFront);
+  const auto behind = event(kFront);
+  EXPECT_TRUE(before(first, behind));
+  write(kFront, client, {1, 11});
+  EXPECT_TRUE(before(first, event(kFront)));
+}
+
+// A worker of a pool, to which the program hands a job that a vocabulary knows of.
+TEST_F(SocketsTest, WhatAProgramSaysItselfOutlivesItsSlice) {
+  profiles_[1].onward = Onward::Slice;
+  const auto [front, back] = connection();
+  read(kFront, client(), {1, 11});
+  const auto first = event(kFront);
+  graph_.put(kFront, {1, 77});
+  read(kFront, client(), {1, 11});
+  sockets_.leave(kOther);
+  graph_.take(kOther, {1, 77}, EdgeClass::Recipe);
+  sockets_.set_own(kOther);
+  sockets_.wait(kOther);
+  write(kOther, front, {1, 51});
+  read(kBack, back, {1, 51});
+  EXPECT_TRUE(before(first, event(kBack)));
+}
+
+TEST_F(SocketsTest, WhatCameWithAMessageIsCarried) {
+  const auto [front, back] = connection();
+  read(kFront, client(), {1, 11});
+  EXPECT_FALSE(sockets_.is_carried(kFront));
+  write(kFront, front, {1, 51});
+  read(kBack, back, {1, 51});
+  EXPECT_TRUE(sockets_.is_carried(kBack));
+  sockets_.wait(kBack);
+  EXPECT_FALSE(sockets_.is_carried(kBack));
+}
+
+// Nobody reads the answers of this server in a process that is looked at.
+TEST_F(SocketsTest, RequestsEndWhereNobodyIsInThem) {
+  const End client = this->client();
+  for (uint32_t i = 0; i < 1'000; ++i) {
+    read(kFront, client, {1 + i * 10, 11 + i * 10});
+    write(kFront, client, {1 + i * 10, 11 + i * 10});
+    sockets_.wait(kFront);
+  }
+  EXPECT_EQ(graph_.counts().requests, 1'000);
+  EXPECT_GE(graph_.take_gone().size(), 998);
+}
+
+TEST_F(SocketsTest, ARequestOfManyReadsHasFewSegments) {
+  const End client = this->client();
+  read(kFront, client, {1, 11});
+  const auto first = event(kFront);
+  for (uint32_t i = 1; i < 10'000; ++i) {
+    sockets_.wait(kFront);
+    read(kFront, client, {1 + i * 10, 11 + i * 10});
+  }
+  EXPECT_TRUE(before(first, event(kFront)));
+  EXPECT_EQ(graph_.counts().forgotten, 0);
+}
+
+TEST_F(SocketsTest, KnowsNothingBehindALoss) {
+  const auto [front, back] = connection();
+  read(kFront, client(), {1, 11});
+  write(kFront, front, {1, 51});
+  graph_.lose();
+  sockets_.lose();
+  EXPECT_FALSE(event(kFront));
+  read(kBack, back, {1, 51});
+  EXPECT_EQ(event(kBack)->number, 1) << "it begins anew";
+}
+
+// Servers of 3 levels with 4 connections between any two; each message's bytes are read in parts by
+// chance. Whoever has a context has the right one: what the ids in the payloads would say.
+TEST_F(SocketsTest, RandomMessagesNeverGetAWrongRequest) {
+  std::mt19937 random(4711);
+  const auto chance = [&random](uint32_t n) { return static_cast<uint32_t>(random() % n); };
+  struct Link {
+    End from, to;
+    uint32_t sent = 1, back = 1;
+  };
+  std::vector<Link> links;
+  std::vector<Link> clients;
+  for (int i = 0; i < 4; ++i) {
+    const auto [from, to] = connection();
+    links.push_back({.from = from, .to = to});
+    clients.push_back({.from = {}, .to = client()});
+  }
+  size_t pairs = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    const size_t which = chance(4);
+    Link& from = clients[which];
+    Link& link = links[which];
+    const uint32_t length = 1 + chance(100);
+    read(kFront, from.to, {from.sent, from.sent + length});
+    from.sent += length;
+    const auto asked = event(kFront);
+    ASSERT_TRUE(asked);
+    if (chance(3) == 0) sockets_.connect(kOther, 77);
+    write(kFront, link.from, {link.sent, link.sent + length});
+    if (chance(2) == 0) sockets_.wait(kFront);
+    const uint32_t part = chance(length);
+    if (part != 0) read(kBack, link.to, {link.sent, link.sent + part});
+    if (chance(4) == 0) sockets_.wait(kBack);
+    read(kBack, link.to, {link.sent + part, link.sent + length});
+    link.sent += length;
+    const auto there = event(kBack);
+    ASSERT_TRUE(before(asked, there)) << "round " << round;
+    ++pairs;
+    write(kBack, link.to, {link.back, link.back + 9});
+    if (chance(2) == 0) sockets_.wait(kBack);
+    read(kFront, link.from, {link.back, link.back + 9});
+    link.back += 9;
+    ASSERT_TRUE(before(there, event(kFront)));
+    write(kFront, from.to, {from.back, from.back + 9});
+    from.back += 9;
+    sockets_.wait(kFront);
+  }
+  EXPECT_EQ(pairs, 20'000);
+  EXPECT_EQ(graph_.counts().requests, 20'000);
+  EXPECT_EQ(sockets_.counts().ambiguous, 0);
+}
+
+}  // namespace
+}  // namespace clew::causal

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "query/socket_carriers.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "query/diagnostic.h"
+#include "query/parse.h"
+
+namespace clew::query {
+
+using causal::Onward;
+using causal::Passage;
+
+// --- profiles ------------------------------------------------------------------------------------
+
+namespace {
+
+struct OnwardName {
+  std::string_view name;
+  Onward onward;
+};
+constexpr std::array<OnwardName, 5> kOnwards = {{{"last", Onward::Last},
+                                                 {"oldest", Onward::Oldest},
+                                                 {"blocking", Onward::Blocking},
+                                                 {"slice", Onward::Slice},
+                                                 {"none", Onward::None}}};
+
+template <size_t N>
+Expected<size_t> index_of(std::string_view value, std::string_view key,
+                          const std::array<std::string_view, N>& names, std::string_view list) {
+  const auto found = std::find(names.begin(), names.end(), value);
+  if (found != names.end()) return static_cast<size_t>(found - names.begin());
+  return fail(ErrorCode::InvalidQuery,
+              fmt::format("'{}' is {}, not '{}'{}", key, list, value, did_you_mean(value, names)));
+}
+
+}  // namespace
+
+std::string_view name_of(Onward onward) {
+  const auto* const found =
+      std::find_if(kOnwards.begin(), kOnwards.end(),
+                   [onward](const auto& each) { return each.onward == onward; });
+  return found == kOnwards.end() ? "" : found->name;
+}
+
+Expected<causal::Profile> parse_profile(const ProgramText& text) {
+  std::array<std::string_view, kOnwards.size()> names{};
+  std::transform(kOnwards.begin(), kOnwards.end(), names.begin(),
+                 [](const OnwardName& each) { return each.name; });
+  constexpr std::array<std::string_view, 2> kReplies = {"alternating", "none"};
+  constexpr std::array<std::string_view, 2> kHows = {"recipe", "heuristic"};
+  const size_t onward =
+      CLEW_TRY(index_of(text.onward, "onward", names, "last, oldest, blocking, slice or none"));
+  const size_t reply = CLEW_TRY(index_of(text.reply, "reply", kReplies, "alternating or none"));
+  const size_t how = CLEW_TRY(index_of(text.how, "how", kHows, "recipe or heuristic"));
+  return causal::Profile{
+      .onward = kOnwards[onward].onward,
+      .alternates = reply == 0,
+      .how = how == 0 ? causal::EdgeClass::Recipe : causal::EdgeClass::Heuristic};
+}
+
+// --- what is asked of the kernel -----------------------------------------------------------------
+
+namespace {
+
+constexpr std::string_view kSock = "((struct sock*)e.sk)";
+
+// An address of IPv4, also where it is one in IPv6 (::ffff:a.b.c.d; RFC 4291, section 2.5.5.2).
+std::string address(std::string_view v6, std::string_view v4) {
+  const std::string words = fmt::format("{}->__sk_common.{}.in6_u.u6_addr32", kSock, v6);
+  return fmt::format(
+      "(e.family == 10 && {0}[2] != 0xffff0000) ? "
+      "(((uint64_t){0}[0] << 32 | {0}[1]) * 31) ^ ((uint64_t){0}[2] << 32 | {0}[3]) : "
+      "(uint64_t){1}->__sk_common.{2}",
+      words, kSock, v4);
+}
+
+// A listening socket's backlog is copied to those that it accepts (sk_clone_lock(), Linux 5.10 to
+// 6.18); those that connect have none.
+std::string passage(std::string_view tracepoint, std::string_view position,
+                    std::string_view condition) {
+  return fmt::format(
+      "from e in tracepoint(\"sock:{0}\") where e.protocol == 6 && e.ret > 0{1} select "
+      "(uint64_t)e.sk as socket, {2} as remote, {3} as local, "
+      "(uint64_t){4}->__sk_common.skc_portpair | "
+      "(uint64_t){4}->__sk_common.skc_net.net->ns.inum << 32 as ports, "
+      "(uint64_t)((struct tcp_sock*)e.sk)->{5} << 32 | (uint64_t)e.ret as bytes, "
+      "(uint64_t)({4}->sk_max_ack_backlog != 0) as accepted",
+      tracepoint, condition, address("skc_v6_daddr", "skc_daddr"),
+      address("skc_v6_rcv_saddr", "skc_rcv_saddr"), kSock, position);
+}
+
+// Those that event loops wait in.
+constexpr std::array<std::string_view, 7> kWaits = {
+    "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6"};
+
+}  // namespace
+
+Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types) {
+  struct Asked {
+    Act act;
+    std::string text;
+  };
+  // MSG_PEEK is 2, TCP_SYN_SENT too.
+  std::vector<Asked> asked = {
+      {Act::Connect,
+       "from e in tracepoint(\"sock:inet_sock_set_state\") where e.newstate == 2 && "
+       "e.protocol == 6 select (uint64_t)e.skaddr as socket"},
+      {Act::Send, passage("sock_send_length", "write_seq", "")},
+      {Act::Receive, passage("sock_recv_length", "copied_seq", " && (e.flags & 2) == 0")}};
+  for (const std::string_view name : kWaits)
+    asked.push_back({Act::Wait, fmt::format("from e in syscall(\"{}\") select e.pid", name)});
+  std::vector<Carrier> all;
+  for (const Asked& each : asked) {
+    const Cause cause{.act = each.act, .key = {}, .how = causal::EdgeClass::Sound};
+    std::vector<Carrier> some =
+        CLEW_TRY(carriers_at({.name = "what the kernel knows of sockets", .text = each.text}, cause,
+                             {.vocabulary = nullptr, .types = types}));
+    if (each.act == Act::Wait) some[0].keys.clear();
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+// --- and what it answers -------------------------------------------------------------------------
+
+namespace {
+
+// 127.0.0.0/8 and ::1, which each namespace has for itself.
+bool is_loopback(uint64_t address) {
+  constexpr uint64_t kOwnV6 = 0x01000000;
+  return address == kOwnV6 || (address <= UINT32_MAX && (address & 0xff) == 127);
+}
+
+}  // namespace
+
+Passage passage_of(causal::Thread thread, std::span<const uint64_t> keys) {
+  CLEW_ASSERT(keys.size() == kSocketKeys);
+  const auto key = [keys](SocketKey which) { return keys[static_cast<size_t>(which)]; };
+  const uint64_t ports = key(SocketKey::Ports);
+  // The peer's in the order of the network, the own one in that of the machine (struct
+  // sock_common, skc_dport and skc_num).
+  const auto peer = __builtin_bswap16(static_cast<uint16_t>(ports));
+  const auto own = static_cast<uint16_t>(ports >> 16);
+  const uint64_t local = key(SocketKey::Local);
+  const auto end = static_cast<uint32_t>(key(SocketKey::Bytes) >> 32);
+  const auto length = static_cast<uint32_t>(key(SocketKey::Bytes));
+  return {.thread = thread,
+          .socket = key(SocketKey::Socket),
+          .out = {.from = local,
+                  .to = key(SocketKey::Remote),
+                  .from_port = own,
+                  .to_port = peer,
+                  .space = is_loopback(local) ? static_cast<uint32_t>(ports >> 32) : 0},
+          .bytes = {.begin = end - length, .end = end},
+          .accepted = key(SocketKey::Accepted) != 0};
+}
+
+}  // namespace clew::query

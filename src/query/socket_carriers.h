@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel knows of messages: who sends which bytes of a TCP stream, who reads them, and
+// where a thread waits for more. What programs do with them is a table of a vocabulary:
+//
+//     [[program]]
+//     name = "nginx"             # the file name of its executable
+//     onward = "last"            # last, oldest, blocking, slice or none: causal/sockets.h
+//     reply = "alternating"      # alternating (default) or none
+//     how = "recipe"             # recipe (default) or heuristic
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "causal/sockets.h"
+#include "query/cause.h"
+
+namespace clew::query {
+
+// How a program hands its requests on.
+struct Program {
+  std::string name;
+  std::string doc;
+  std::string file;  // That defined it, for messages and lists.
+  causal::Profile profile{};
+};
+
+struct ProgramText {
+  std::string_view onward;
+  std::string_view reply;
+  std::string_view how;
+};
+// Of the values in a vocabulary. An error is a sentence without a place.
+Expected<causal::Profile> parse_profile(const ProgramText& text);
+std::string_view name_of(causal::Onward onward);
+
+// Values of the keys of Act::Send and Act::Receive, in their order.
+enum class SocketKey : uint8_t {
+  Socket,  // Where the kernel has it.
+  Remote,  // Addresses, in the order of the network: IPv4's, or 64 bits of IPv6's.
+  Local,
+  Ports,     // skc_portpair, and above it the number of the network namespace.
+  Bytes,     // The sequence number behind them, and below it how many they are.
+  Accepted,  // Not 0: its program has accepted it, and not connected it.
+};
+inline constexpr size_t kSocketKeys = 6;
+
+// Act::Connect has the first of these keys, Act::Wait none. `types` has the kernel's.
+Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types);
+
+// Of such keys.
+causal::Passage passage_of(causal::Thread thread, std::span<const uint64_t> keys);
+
+}  // namespace clew::query
