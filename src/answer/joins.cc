@@ -187,9 +187,7 @@ void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event)
     case query::Act::Put:
       return graph_.put(thread, key);
     case query::Act::Take:
-      sockets_.leave(thread);
-      graph_.take(thread, key, cause.how);
-      return sockets_.set_own(thread);
+      return sockets_.take(thread, key, cause.how);
     case query::Act::Join:
       graph_.join(thread, key, cause.how);
       return sockets_.set_own(thread);

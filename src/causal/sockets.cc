@@ -118,6 +118,17 @@ void Sockets::leave(Thread thread) {
   state.is_carried = false;
 }
 
+// Behind what its program has done for the request since, too.
+void Sockets::take(Thread thread, ContextKey key, EdgeClass how) {
+  leave(thread);
+  std::vector<ContextKey> behind = {key};
+  const Request request = graph_.request_of(key);
+  const ContextKey* const home = request ? home_of(thread.pid, *request) : nullptr;
+  if (home != nullptr) behind.push_back(*home);
+  graph_.enter(thread, behind, how);
+  set_own(thread);
+}
+
 void Sockets::wait(Thread thread) {
   const Profile* const profile = profile_of_(thread.pid);
   if (profile == nullptr || profile->onward == Onward::Blocking) return;

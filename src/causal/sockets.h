@@ -79,6 +79,7 @@ class Sockets {
   // The program says by itself where the thread goes on.
   void leave(Thread thread);
   void set_own(Thread thread) { thread_of(thread).is_own = true; }
+  void take(Thread thread, ContextKey key, EdgeClass how);
   // Whether what it works for has come from another process: then no request begins here.
   [[nodiscard]] bool is_carried(Thread thread) const;
   // Whether the bytes can be told where they come from.

@@ -277,9 +277,7 @@ TEST_F(SocketsTest, WhatAProgramSaysItselfOutlivesItsSlice) {
   const auto first = event(kFront);
   graph_.put(kFront, {1, 77});
   read(kFront, client(), {1, 11});
-  sockets_.leave(kOther);
-  graph_.take(kOther, {1, 77}, EdgeClass::Recipe);
-  sockets_.set_own(kOther);
+  sockets_.take(kOther, {1, 77}, EdgeClass::Recipe);
   sockets_.wait(kOther);
   write(kOther, front, {1, 51});
   read(kBack, back, {1, 51});

@@ -198,14 +198,14 @@ size_t Separator::add_emitter(std::vector<Source> sources, JoinRole role) {
 // A thread that begins, or goes on, does so before the event, and hands over behind it.
 bool is_before_event(query::Act act) {
   using query::Act;
-  return act == Act::Begin || act == Act::Take || act == Act::Join;
+  return act == Act::Begin || act == Act::Take || act == Act::Join || act == Act::Receive;
 }
 
 void Separator::add_carrier(const query::Carrier& carrier) {
   const size_t at = add_emitter({carrier.source}, {.carrier = carrier});
   using Turn = Emitter::Turn;
   emitters_[at].turn = is_before_event(carrier.cause.act) ? Turn::Before : Turn::Behind;
-  if (carrier.condition) emitters_[at].filters.push_back(*carrier.condition);
+  emitters_[at].filters = carrier.conditions;
   for (const Expression& key : carrier.keys) {
     emitters_[at].leaf(key);
     // The kernel's own can be read.

@@ -115,7 +115,8 @@ Expected<std::vector<Carrier>> carriers_at(const Text& text, const Cause& cause,
       }
       carrier.keys.push_back(bind(value.expression, place));
     }
-    if (!query.where.empty()) carrier.condition = bind(query.where[0], place);
+    for (const Expression& condition : query.where)
+      carrier.conditions.push_back(bind(condition, place));
     carrier.source.inputs.clear();
     carrier.source.may_miss = true;
     all.push_back(std::move(carrier));

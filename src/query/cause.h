@@ -52,8 +52,8 @@ std::string_view name_of(causal::EdgeClass how);
 struct Carrier {
   Source source{};  // Without inputs.
   Cause cause{};
-  std::vector<Expression> keys{};         // Over the source's event; of most acts one.
-  std::optional<Expression> condition{};  // Other events are no such act.
+  std::vector<Expression> keys{};        // Over the source's event; of most acts one.
+  std::vector<Expression> conditions{};  // Other events are no such act.
 };
 
 // The places of `from e in SOURCE [where CONDITION] select KEYS`, with what they select as keys.
