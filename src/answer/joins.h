@@ -53,10 +53,17 @@ class Joins {
   Joins(const Joins&) = delete;
   Joins& operator=(const Joins&) = delete;
 
-  // Rows of events, in order, from `begin` on. Shape::Events: adds rows of the query's values.
-  // Shape::Groups: counts them, and leaves `rows` alone. Returns where to go on, once `rows` are
-  // taken away; at the end that is the size of `events`.
-  size_t take(RowBatch& events, size_t begin, RowBatch& rows);
+  // Rows of events, in order, from `begin` to `end`; those behind are looked at. Shape::Events:
+  // adds rows of the query's values. Shape::Groups: counts them, and leaves `rows` alone. Returns
+  // where to go on, once `rows` are taken away; at the end that is `end`.
+  struct Part {
+    size_t begin = 0;
+    size_t end = 0;
+  };
+  size_t take(RowBatch& events, Part part, RowBatch& rows);
+  // What happened may be seen a little late, up to so much behind what follows from it: then rows
+  // are wanted together with those that come within this time.
+  [[nodiscard]] int64_t looks_ahead_ns() const { return looks_ahead_ns_; }
   // Some events in the place of these rows are lost, edges among them perhaps: they are joined with
   // nothing, and what came before them is not what later ones go on from. Unknown is better than
   // wrong.
@@ -115,7 +122,9 @@ class Joins {
     causal::Passage sent;
   };
   std::map<causal::StreamKey, std::deque<Ahead>> ahead_;
+  RowBatch* events_ = nullptr;  // Of take().
   size_t at_ = 0;
+  int64_t looks_ahead_ns_ = 0;
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<size_t> first_stream_;                // By stage: where its streams are in Request.
   std::vector<std::pair<size_t, uint16_t>> asker_;  // By stage: whose stream its rows are.

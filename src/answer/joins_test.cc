@@ -143,7 +143,7 @@ class Scene {
     if (!source) return;
     std::vector<Value> row = empty_row(*source, tid);
     EventBindings bindings(joined_.events.sources[*source], exports);
-    for (size_t i = plan::Joined::kOwnColumns; i < row.size(); ++i)
+    for (size_t i = plan::Joined::kTime; i < row.size(); ++i)
       row[i] = plan::evaluate(joined_.events.values[i].expression, bindings);
     for (const query::Expression& condition : joined_.events.where) {
       if (!plan::is_true(plan::evaluate(condition, bindings))) return;
@@ -162,7 +162,7 @@ class Scene {
     while (at < events.size()) {
       const size_t before = rows_->size();
       RowBatch some(rows_->width());
-      at = joins_->take(events, at, some);
+      at = joins_->take(events, {.begin = at, .end = events.size()}, some);
       EXPECT_LE(some.size(), 1);
       for (size_t i = 0; i < some.size(); ++i)
         std::copy(some.at(i).begin(), some.at(i).end(), rows_->add().begin());
@@ -222,7 +222,7 @@ class Scene {
   void give(const std::vector<Value>& row) {
     RowBatch events(row.size());
     std::copy(row.begin(), row.end(), events.add().begin());
-    EXPECT_EQ(joins_->take(events, 0, *rows_), 1);
+    EXPECT_EQ(joins_->take(events, {.begin = 0, .end = 1}, *rows_), 1);
   }
 
   plan::Joined joined_;

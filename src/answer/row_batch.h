@@ -3,6 +3,7 @@
 // has the values of one that was there before, so that a text that is put in takes no new memory.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -40,6 +41,22 @@ class RowBatch {
     size_ = size;
   }
   void clear() { size_ = 0; }
+  // Takes all rows of a batch of the same width away from it.
+  void append(RowBatch& rows) {
+    CLEW_ASSERT(rows.width_ == width_);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const std::span<aggregate::Value> from = rows.at(i);
+      std::swap_ranges(from.begin(), from.end(), add().begin());
+    }
+    rows.clear();
+  }
+  // Takes the first `count` away.
+  void drop_front(size_t count) {
+    CLEW_ASSERT(count <= size_);
+    for (size_t i = count; i < size_; ++i)
+      swap_rows(i - count, i);
+    size_ -= count;
+  }
   void swap_rows(size_t a, size_t b) {
     CLEW_ASSERT(a < size_ && b < size_);
     if (a == b) return;

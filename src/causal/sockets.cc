@@ -160,11 +160,16 @@ Sockets::Request Sockets::enter_read(const Passage& passage, const Socket& socke
                                      const Profile& profile) {
   const Thread thread = passage.thread;
   std::vector<ContextKey> behind = streams_.receive(passage.out.reversed(), passage.bytes);
+  // Whoever asks for no request of his own is not in the one that began where he was answered:
+  // else all that he ever asks would be one.
+  const bool is_answer = !passage.accepted && profile.alternates;
+  const Request asked = alive(socket);
+  if (is_answer && !asked) behind.clear();
   std::erase_if(behind, [this](ContextKey key) { return !graph_.request_of(key); });
   Request request;
   for (const ContextKey& key : behind) {
     const Request one = graph_.request_of(key);
-    if (request && request != one) {
+    if ((request && request != one) || (is_answer && asked != one)) {
       ++counts_.ambiguous;
       leave(thread);
       return std::nullopt;
@@ -173,7 +178,7 @@ Sockets::Request Sockets::enter_read(const Passage& passage, const Socket& socke
   }
   const bool is_carried = request.has_value() || !passage.accepted;
   const bool goes_on = !passage.accepted || (profile.alternates && !socket.is_answered);
-  if (!request && goes_on) request = alive(socket);
+  if (!request && goes_on) request = asked;
   if (!request && !passage.accepted) {
     // An answer to what nobody knows.
     if (!thread_of(thread).is_own && profile.onward != Onward::Blocking) leave(thread);

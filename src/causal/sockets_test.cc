@@ -295,6 +295,37 @@ TEST_F(SocketsTest, WhatCameWithAMessageIsCarried) {
   EXPECT_FALSE(sockets_.is_carried(kBack));
 }
 
+// A client that is looked at, too, asks again when it has its answer.
+TEST_F(SocketsTest, WhatAsksForNobodyIsNotInTheRequestOfItsAnswer) {
+  const auto [front, back] = connection();
+  std::optional<uint64_t> last;
+  for (uint32_t i = 0; i < 3; ++i) {
+    write(kFront, front, {1 + i, 2 + i});
+    read(kBack, back, {1 + i, 2 + i});
+    const auto there = event(kBack);
+    ASSERT_TRUE(there);
+    EXPECT_NE(last, there->request);
+    last = there->request;
+    write(kBack, back, {1 + i * 10, 11 + i * 10});
+    read(kFront, front, {1 + i * 10, 4 + i * 10});
+    EXPECT_FALSE(event(kFront));
+    read(kFront, front, {4 + i * 10, 11 + i * 10});
+    EXPECT_FALSE(event(kFront));
+  }
+}
+
+// As those who subscribe to something.
+TEST_F(SocketsTest, WhatIsSentUnaskedBringsItsRequest) {
+  profiles_[1].alternates = false;
+  const auto [front, back] = connection();
+  write(kFront, front, {1, 2});
+  read(kBack, client(), {1, 11});
+  const auto there = event(kBack);
+  write(kBack, {.socket = back.socket, .out = back.out}, {1, 11});
+  read(kFront, front, {1, 11});
+  EXPECT_TRUE(before(there, event(kFront)));
+}
+
 // Nobody reads the answers of this server in a process that is looked at.
 TEST_F(SocketsTest, RequestsEndWhereNobodyIsInThem) {
   const End client = this->client();

@@ -7,11 +7,6 @@
 namespace clew::causal {
 namespace {
 
-// Less than half of all numbers apart.
-bool is_before(uint32_t a, uint32_t b) {
-  return static_cast<int32_t>(a - b) < 0;
-}
-
 bool overlap(ByteRange a, ByteRange b) {
   return is_before(a.begin, b.end) && is_before(b.begin, a.end);
 }

@@ -35,6 +35,11 @@ struct ByteRange {
   uint32_t end = 0;
 };
 
+// Modulo 2^32: less than half of all numbers apart.
+inline bool is_before(uint32_t a, uint32_t b) {
+  return static_cast<int32_t>(a - b) < 0;
+}
+
 struct StreamLimits {
   size_t streams = 100'000;
   size_t ranges = 4'096;  // Of one stream that somebody reads,

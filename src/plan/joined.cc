@@ -498,7 +498,7 @@ void Separator::make_own_columns() {
   source.kind = ExpressionKind::Input;
   source.type = query::kInt32;
   events.values.push_back({.name = "source", .expression = std::move(source)});
-  for (const Field field : {Field::Pid, Field::Tid})
+  for (const Field field : {Field::Pid, Field::Tid, Field::Time})
     common_column(query::field_expression(field, 0, 0, {}));
   CLEW_ASSERT(events.values.size() == Joined::kOwnColumns);
 }

@@ -61,7 +61,7 @@ struct JoinRole {
 
 struct Joined {
   query::Query events;  // Its first columns are these.
-  static constexpr size_t kSource = 0, kPid = 1, kTid = 2, kOwnColumns = 3;
+  static constexpr size_t kSource = 0, kPid = 1, kTid = 2, kTime = 3, kOwnColumns = 4;
   std::vector<std::vector<JoinRole>> roles;  // By source of `events`.
   std::vector<JoinStage> stages;             // [0] is the query.
   [[nodiscard]] bool is_stream(size_t source) const { return !roles[source][0].carrier; }

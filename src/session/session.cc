@@ -37,6 +37,7 @@ Session::Session(Input input)
       answer_(plan_, input_.epoch_ns, to_sink_),
       rows_(input_.plan.query.values.size()),
       joined_rows_(query_.values.size()),
+      held_(rows_.width()),
       open_rows_(input_.plan.query.values.size()) {
   if (input_.joined != nullptr) joins_.emplace(*input_.joined, input_.profile_of);
 }
@@ -169,13 +170,38 @@ void Session::push(answer::RowBatch& rows) {
 }
 
 void Session::join(answer::RowBatch& rows, bool is_beside_loss) {
-  if (is_beside_loss) joins_->skip(rows);
-  size_t at = is_beside_loss ? rows.size() : 0;
-  while (at < rows.size() && !is_full()) {
-    at = joins_->take(rows, at, joined_rows_);
+  if (is_beside_loss) {
+    join_first(held_.size());
+    joins_->skip(rows);
+    return rows.clear();
+  }
+  held_.append(rows);
+  // A few at a time: those that are held are looked at each time.
+  constexpr size_t kFew = 64;
+  const size_t count = due();
+  if (joins_->looks_ahead_ns() == 0 || count >= kFew) join_first(count);
+}
+
+// How many of the events that are held have all there that may have been before them.
+size_t Session::due() {
+  if (joins_->looks_ahead_ns() == 0 || held_.empty()) return held_.size();
+  const auto time = [this](size_t row) {
+    return static_cast<int64_t>(plan::bits_of(held_.at(row)[plan::Joined::kTime]));
+  };
+  const int64_t until = time(held_.size() - 1) - joins_->looks_ahead_ns();
+  size_t count = held_.size();
+  while (count > 0 && time(count - 1) > until)
+    --count;
+  return count;
+}
+
+void Session::join_first(size_t count) {
+  size_t at = 0;
+  while (at < count && !is_full()) {
+    at = joins_->take(held_, {.begin = at, .end = count}, joined_rows_);
     push(joined_rows_);
   }
-  rows.clear();
+  held_.drop_front(count);
 }
 
 // Behind a round of reading: what was lost until now stood among the events that it has read, or
@@ -216,7 +242,7 @@ Expected<void> Session::push_events(bool is_last) {
   has_more_ = false;
   while (!is_full() && (!may_wait || input_.sink.ready())) {
     const collect::EventRange range = CLEW_TRY(input_.flow.take(most));
-    if (range.empty()) return {};
+    if (range.empty()) break;
     const collect::EventBatch& events = input_.flow.events();
     Source* const source = input_.numbers.source_of(events.at(range.begin));
     if (source == nullptr) {
@@ -233,6 +259,7 @@ Expected<void> Session::push_events(bool is_last) {
     has_more_ = may_wait && Time::now() >= until;
     if (has_more_) return {};
   }
+  if (joins_ && is_last) join_first(held_.size());
   return {};
 }
 
@@ -265,6 +292,7 @@ bool Session::interval_is_over() const {
 }
 
 Expected<void> Session::end_interval(bool is_partial) {
+  if (joins_) join_first(held_.size());
   if (counts()) CLEW_TRY(push_groups(true));
   const int64_t now_ns = clock_ns(CLOCK_MONOTONIC) + input_.epoch_ns;
   tell_losses();

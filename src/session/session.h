@@ -104,6 +104,8 @@ class Session {
   [[nodiscard]] uint64_t passed() const;
   void note_lost_events();
   void join(answer::RowBatch& rows, bool is_beside_loss);
+  [[nodiscard]] size_t due();
+  void join_first(size_t count);
   Expected<void> push_groups(bool interval);
   Expected<void> end_interval(bool is_partial);
   [[nodiscard]] bool interval_is_over() const;
@@ -132,6 +134,7 @@ class Session {
   answer::Answer answer_;
   answer::RowBatch rows_;  // On their way from the sources.
   answer::RowBatch joined_rows_;
+  answer::RowBatch held_;  // Of events, until what may have been before them is there.
   // With joins: how many events were lost so far, and the time up to which some may have been.
   uint64_t lost_events_ = 0;
   std::optional<uint64_t> lost_until_;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins by cause whose requests travel by TCP: between a front and a back server that say nothing
+// of them, each of which knows the request's number from the message alone.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "live/process_state.h"
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kEach = 100;  // Of each of three clients.
+
+class Streams : public testing::Test {
+ protected:
+  Streams() : path_(fs::path(testing::TempDir()) / ("relay." + std::to_string(getpid()))) {
+    path_ += ".toml";
+    say("last", "recipe");
+  }
+  ~Streams() override { fs::remove(path_); }
+
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "the kernel tells root alone who sends what";
+  }
+
+  // How the victim hands its requests on.
+  void say(const std::string& onward, const std::string& how) const {
+    std::ofstream(path_) << "[[program]]\nname = \"relay\"\nonward = \"" << onward << "\"\nhow = \""
+                         << how << "\"\n";
+  }
+  [[nodiscard]] std::vector<std::string> arguments() const {
+    return {"--vocabulary", path_.string()};
+  }
+
+  // Work of the back server by whether the first work of its request in front was for the same.
+  static std::string back_by_front() {
+    return "from b in entry(\"relay!back_request\") join f in "
+           "First(entry(\"relay!front_request\")) "
+           "on f -> b select new { name = f.arg0 == b.arg0 ? \"right\" : \"wrong\", "
+           "calls = count() }";
+  }
+  // And what the front one does with an answer, by the work that was done for it.
+  static std::string answer_by_back() {
+    return "from a in entry(\"relay!front_answer\") join b in "
+           "MostRecent(entry(\"relay!back_request\")) on b -> a select new { name = b.arg0 == "
+           "a.arg0 ? \"right\" : \"wrong\", calls = count() }";
+  }
+
+  // Messages that travel so.
+  Traced trace(uint64_t how, const std::string& query, uint64_t rounds = kEach) {
+    Victim victim("relay");
+    victim.ask("how " + std::to_string(how));
+    return trace_rounds(victim, "relay", query, rounds, arguments());
+  }
+
+  fs::path path_;
+};
+
+class StreamsOf : public Streams, public testing::WithParamInterface<uint64_t> {};
+
+TEST_P(StreamsOf, BringTheRequestThere) {
+  const Traced traced = trace(GetParam(), back_by_front());
+  EXPECT_EQ(traced.truth.at("back_request"), 3 * kEach);
+  EXPECT_EQ(traced.counted, (Numbers{{"right", 3 * kEach}})) << traced.report.summary;
+}
+
+TEST_P(StreamsOf, BringItBackWithTheAnswer) {
+  const Traced traced = trace(GetParam(), answer_by_back());
+  EXPECT_EQ(traced.counted, (Numbers{{"right", 3 * kEach}})) << traced.report.summary;
+}
+
+// As the victim's `how` says: whole, looked at, in parts, spliced, from a file, in vectors, with a
+// connection for each, with the same port each time, by IPv6, and some of these together.
+INSTANTIATE_TEST_SUITE_P(How, StreamsOf,
+                         testing::Values(0, 1, 2, 4, 8, 16, 32, 64, 128, 1 | 2 | 16, 128 | 64 | 2));
+
+TEST_F(Streams, LeadIntoAnotherProcess) {
+  Victim victim("relay");
+  std::vector<std::string> more = arguments();
+  more.emplace_back("--follow");
+  Tracer tracer = Tracer::attach(victim.pid(), back_by_front(), more);
+  EXPECT_EQ(victim.ask("elsewhere 100").at("elsewhere"), 100);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.calls(), (Numbers{{"right", 300}})) << report.summary << report.error;
+}
+
+// The connections are older than the session.
+TEST_F(Streams, OfConnectionsThatWereThereBefore) {
+  Victim victim("relay");
+  victim.tell("run 20000");
+  const Report report = run_clew({"run", "-p", std::to_string(victim.pid()), back_by_front(),
+                                  "--json", "--for", "200ms", "--vocabulary", path_.string()});
+  victim.answer();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_FALSE(report.calls().contains("wrong")) << report.summary;
+  EXPECT_GT(report.calls().at("right"), 0) << report.summary;
+}
+
+TEST_F(Streams, OfAProgramThatNobodyKnowsAreNotTaken) {
+  say("last", "heuristic");
+  Victim victim("relay");
+  Report report = run_clew({"run", "-p", std::to_string(victim.pid()), back_by_front(), "--json",
+                            "--for", "1s", "--vocabulary", path_.string()});
+  EXPECT_NE(report.status, 0);
+  EXPECT_NE(report.error.find("no request begins"), std::string::npos) << report.error;
+}
+
+// A loop that says of itself that it looks at one message before the next one, and does not.
+TEST_F(Streams, WithARuleThatDoesNotFitAreMissingAndNotWrong) {
+  for (const std::string onward : {"slice", "none"}) {
+    say(onward, "recipe");
+    Victim victim("relay");
+    Tracer tracer = Tracer::attach(victim.pid(), back_by_front(), arguments());
+    victim.run(kEach);
+    const Report report = tracer.finish();
+    EXPECT_FALSE(report.calls().contains("wrong")) << report.summary;
+    const uint64_t right = report.calls().contains("right") ? report.calls().at("right") : 0;
+    EXPECT_LT(right, 3 * kEach);
+    EXPECT_EQ(report.summary.at("missed").contains("ambiguous"), onward == "slice");
+  }
+}
+
+TEST_F(Streams, AreLeftAloneWhenTheTracerIsKilled) {
+  Victim victim("relay");
+  Tracer tracer = Tracer::attach(victim.pid(), back_by_front(), arguments());
+  victim.tell("run 300");
+  tracer.child().signal(SIGKILL);
+  EXPECT_TRUE(tracer.child().wait_for_end().by_signal);
+  victim.answer();
+  EXPECT_EQ(clew({"detach", std::to_string(victim.pid())}).status, 0);
+  expect_text_equals_file(victim.pid());
+}
+
+}  // namespace
+}  // namespace clew::live
