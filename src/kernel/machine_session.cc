@@ -384,8 +384,12 @@ struct MachineSession::Data {
 
   // What the kernel did not even start, for it was in the same program already.
   void count_misses() const {
-    for (const FileDescriptor& program : loaded) {
-      if (program.valid()) shared().losses.nested += recursion_misses(program);
+    for (size_t i = 0; i < loaded.size(); ++i) {
+      const auto& of_group = plan.groups[i].enablings;
+      const bool is_none = std::all_of(of_group.begin(), of_group.end(), [this](uint32_t one) {
+        return enablings[one].probe.ignores_nested;
+      });
+      if (loaded[i].valid() && !is_none) shared().losses.nested += recursion_misses(loaded[i]);
     }
   }
 

@@ -117,6 +117,8 @@ struct Probe {
   // That takes a probe of its own: what kprobe.multi says at returns has no stack pointer, or not
   // that of the function, from Linux 6.14 on (arch/x86/kernel/ftrace_64.S, return_to_handler).
   bool needs_frame = false;
+  // What is missed as it interrupts its own program is none of what is wanted.
+  bool ignores_nested = false;
 };
 
 inline constexpr uint32_t kProbeFiltersMax = 3;

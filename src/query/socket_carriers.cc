@@ -122,6 +122,8 @@ Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types) {
         CLEW_TRY(carriers_at({.name = "what the kernel knows of sockets", .text = each.text}, cause,
                              {.vocabulary = nullptr, .types = types}));
     if (each.act == Act::Wait) some[0].keys.clear();
+    // Only what interrupts, and so connects nothing, comes while the program runs.
+    if (each.act == Act::Connect) some[0].source.ignores_nested = true;
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }
   return all;

@@ -6,6 +6,7 @@
 //
 // `how N` says how messages travel from now on: the sum of the k... below. `elsewhere N` is `run N`
 // with the second server in a child process.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>

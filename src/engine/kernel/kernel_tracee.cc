@@ -228,6 +228,7 @@ std::vector<kernel::MachineEnabling> KernelTracee::enablings() {
         probe.id = kFirstProbe + static_cast<uint32_t>(i);
         probe.needs_frame = query::is_kernel_function(plan_.query.sources[site.source].kind) &&
                             has_recorder(site.source);
+        probe.ignores_nested = plan_.query.sources[site.source].ignores_nested;
         enable(std::move(probe), clause, i, enablings);
       }
     }
