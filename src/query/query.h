@@ -216,9 +216,9 @@ struct Source {
   RecordedKind recorded = RecordedKind::Block;  // Recording
   uint32_t line = 0;
   uint64_t offset_bytes = 0;
-  uint64_t period_ns = 0;          // Tick, Profile
-  std::string label;               // What Field::Probe shows; a vocabulary name, or empty.
-  bool may_miss = false;           // That it matches nothing is not told. No part of equality.
+  uint64_t period_ns = 0;  // Tick, Profile
+  std::string label;       // What Field::Probe shows; a vocabulary name, or empty.
+  bool may_miss = false;   // That it matches nothing is not told. No part of equality.
   // Nor is this: what is missed as it interrupts its own program is none of what is wanted.
   bool ignores_nested = false;
   std::vector<Expression> inputs;  // One per Query::inputs, of that input's type.

@@ -80,6 +80,7 @@ std::string address(std::string_view v6, std::string_view v4) {
       words, kSock, v4);
 }
 
+// The own port is not skc_num, which is 0 once the other end has closed.
 // A listening socket's backlog is copied to those that it accepts (sk_clone_lock(), Linux 5.10 to
 // 6.18); those that connect have none.
 std::string passage(std::string_view tracepoint, std::string_view position,
@@ -87,7 +88,8 @@ std::string passage(std::string_view tracepoint, std::string_view position,
   return fmt::format(
       "from e in tracepoint(\"sock:{0}\") where e.protocol == 6 && e.ret > 0{1} select "
       "(uint64_t)e.sk as socket, {2} as remote, {3} as local, "
-      "(uint64_t){4}->__sk_common.skc_portpair | "
+      "(uint64_t){4}->__sk_common.skc_dport | "
+      "(uint64_t)((struct inet_sock*)e.sk)->inet_sport << 16 | "
       "(uint64_t){4}->__sk_common.skc_net.net->ns.inum << 32 as ports, "
       "(uint64_t)((struct tcp_sock*)e.sk)->{5} << 32 | (uint64_t)e.ret as bytes, "
       "(uint64_t)({4}->sk_max_ack_backlog != 0) as accepted",
@@ -145,10 +147,8 @@ Passage passage_of(causal::Thread thread, std::span<const uint64_t> keys) {
   CLEW_ASSERT(keys.size() == kSocketKeys);
   const auto key = [keys](SocketKey which) { return keys[static_cast<size_t>(which)]; };
   const uint64_t ports = key(SocketKey::Ports);
-  // The peer's in the order of the network, the own one in that of the machine (struct
-  // sock_common, skc_dport and skc_num).
   const auto peer = __builtin_bswap16(static_cast<uint16_t>(ports));
-  const auto own = static_cast<uint16_t>(ports >> 16);
+  const auto own = __builtin_bswap16(static_cast<uint16_t>(ports >> 16));
   const uint64_t local = key(SocketKey::Local);
   const auto end = static_cast<uint32_t>(key(SocketKey::Bytes) >> 32);
   const auto length = static_cast<uint32_t>(key(SocketKey::Bytes));

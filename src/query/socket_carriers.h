@@ -43,7 +43,7 @@ enum class SocketKey : uint8_t {
   Socket,  // Where the kernel has it.
   Remote,  // Addresses, in the order of the network: IPv4's, or 64 bits of IPv6's.
   Local,
-  Ports,     // skc_portpair, and above it the number of the network namespace.
+  Ports,     // The peer's, the own one above it, and the number of the network namespace.
   Bytes,     // The sequence number behind them, and below it how many they are.
   Accepted,  // Not 0: its program has accepted it, and not connected it.
 };
