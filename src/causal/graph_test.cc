@@ -317,5 +317,87 @@ TEST(Graph, SaysOfEachEventWhatHappenedBefore) {
   EXPECT_GT(compared, 200'000);
 }
 
+// --- keys that gather ----------------------------------------------------------------------------
+
+constexpr ContextKey kHome{.pid = 1, .object = 1, .kind = ContextKey::Kind::Home};
+constexpr ContextKey kBytes{.object = 1, .kind = ContextKey::Kind::Bytes};
+
+TEST(Graph, WhatSeveralThreadsDidIsBehindWhoeverEntersNext) {
+  Graph graph;
+  graph.begin(kFirst);
+  const Moment asked = *graph.event(kFirst);
+  graph.gather(kFirst, kHome);
+  graph.fork(kFirst, kSecond, kHow);
+  const Moment beside = *graph.event(kSecond);
+  const Moment own = *graph.event(kFirst);
+  graph.gather(kSecond, kHome);
+  graph.gather(kFirst, kHome);
+  graph.enter(kThird, {{kHome}}, kHow);
+  const Moment later = *graph.event(kThird);
+  for (const Moment& one : {asked, beside, own})
+    EXPECT_TRUE(happened_before(graph, one, later));
+  EXPECT_FALSE(happened_before(graph, beside, own));
+}
+
+TEST(Graph, AThreadThatComesBackGoesOnInItsSegment) {
+  Graph graph;
+  graph.begin(kFirst);
+  const Moment before = *graph.event(kFirst);
+  for (int i = 0; i < 10'000; ++i) {
+    graph.gather(kFirst, kHome);
+    graph.end(kFirst);
+    graph.enter(kFirst, {{kHome}}, kHow);
+  }
+  const Moment behind = *graph.event(kFirst);
+  EXPECT_EQ(behind.segment, before.segment);
+  EXPECT_TRUE(happened_before(graph, before, behind));
+  // Behind another thread it is another one.
+  graph.gather(kFirst, kHome);
+  graph.end(kFirst);
+  graph.enter(kSecond, {{kHome}}, kHow);
+  const Moment other = *graph.event(kSecond);
+  graph.gather(kSecond, kHome);
+  graph.enter(kFirst, {{kHome}}, kHow);
+  const Moment last = *graph.event(kFirst);
+  EXPECT_NE(last.segment, before.segment);
+  EXPECT_TRUE(happened_before(graph, other, last));
+  EXPECT_TRUE(happened_before(graph, behind, last));
+}
+
+TEST(Graph, WhoEntersIsBehindTheKeysOfOneRequest) {
+  Graph graph;
+  graph.begin(kFirst);
+  const Moment one = *graph.event(kFirst);
+  graph.put(kFirst, kBytes);
+  graph.begin(kSecond);
+  const Moment other = *graph.event(kSecond);
+  graph.put(kSecond, kHome);
+  graph.enter(kThird, {{kBytes, kHome}}, kHow);
+  const Moment later = *graph.event(kThird);
+  EXPECT_TRUE(happened_before(graph, one, later));
+  EXPECT_FALSE(happened_before(graph, other, later));
+  graph.enter(kThird, {{ContextKey{.pid = 9, .object = 9}}}, kHow);
+  EXPECT_FALSE(graph.event(kThird)) << "unknown is better than wrong";
+  EXPECT_EQ(graph.counts().missing, 1);
+}
+
+TEST(Graph, ACopyIsWhereItsKeyWas) {
+  Graph graph;
+  graph.begin(kFirst);
+  const Moment before = *graph.event(kFirst);
+  graph.put(kFirst, kHome);
+  graph.copy(kHome, kBytes);
+  const Moment later = *graph.event(kFirst);
+  graph.forget(kHome);
+  EXPECT_FALSE(graph.request_of(kHome));
+  EXPECT_EQ(graph.request_of(kBytes), before.request);
+  graph.enter(kSecond, {{kBytes}}, kHow);
+  const Moment there = *graph.event(kSecond);
+  EXPECT_TRUE(happened_before(graph, before, there));
+  EXPECT_FALSE(happened_before(graph, later, there));
+  graph.copy(kHome, kBytes);
+  EXPECT_FALSE(graph.request_of(kBytes));
+}
+
 }  // namespace
 }  // namespace clew::causal

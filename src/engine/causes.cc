@@ -11,7 +11,6 @@
 
 #include "engine/sites.h"
 #include "query/print.h"
-#include "query/socket_carriers.h"
 
 namespace clew::engine {
 namespace {
@@ -60,7 +59,7 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
         return carrier.cause.act == query::Act::Begin && is_there(carrier.source);
       });
   // What a program accepts begins one, too.
-  if (!begins && !request.watches_sockets && !request.allow_missing) {
+  if (!begins && request.sockets.empty() && !request.allow_missing) {
     return request.report.fail(
         query.joins[0].span,
         "no request begins in what is traced: a vocabulary says where one does, or the program by "
@@ -71,10 +70,7 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
     std::vector<query::Carrier> threads = CLEW_TRY(query::carriers_of_threads(request.types));
     std::move(threads.begin(), threads.end(), std::back_inserter(carriers));
   }
-  if (request.watches_sockets) {
-    std::vector<query::Carrier> sockets = CLEW_TRY(query::carriers_of_sockets(request.types));
-    std::move(sockets.begin(), sockets.end(), std::back_inserter(carriers));
-  }
+  carriers.insert(carriers.end(), request.sockets.begin(), request.sockets.end());
   return plan::separate(query, carriers, request.report);
 }
 

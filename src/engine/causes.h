@@ -22,8 +22,9 @@ struct CauseRequest {
   query::TypeSource* types;  // May be null.
   const query::Reporter& report;
   bool watches_threads = false;  // The kernel says which thread begins another.
-  bool watches_sockets = false;  // And who sends and receives what.
-  bool allow_missing = false;    // A program or library that comes later may begin one.
+  // And who sends and receives what; none: it is not asked, or does not say.
+  std::vector<query::Carrier> sockets{};
+  bool allow_missing = false;  // A program or library that comes later may begin one.
 };
 
 // Errors: InvalidQuery when no request begins in any of them, and those of plan::separate().

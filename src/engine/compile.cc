@@ -23,6 +23,7 @@
 #include "query/check_sources.h"
 #include "query/diagnostic.h"
 #include "query/parse.h"
+#include "query/socket_carriers.h"
 #include "query/vocabulary.h"
 #include "target/process.h"
 
@@ -76,6 +77,7 @@ class Compiler {
   Expected<void> compile_uprobes(const query::Query& query);
   [[nodiscard]] Expected<void> check_uprobes() const;
   Expected<void> compile_as_uprobes(const query::Query& query);
+  std::vector<query::Carrier> carriers_of_sockets(EventTypes& types);
   Expected<query::Query> separate(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
   Expected<void> check_streams(const query::Query& query);
@@ -207,24 +209,34 @@ Expected<query::Query> Compiler::parse() {
   return query;
 }
 
+// Where a program says, or a vocabulary of it, what becomes of messages.
+std::vector<query::Carrier> Compiler::carriers_of_sockets(EventTypes& types) {
+  result_.programs = Programs(vocabulary_.programs(), causal::EdgeClass::Recipe);
+  const bool has_profile = std::any_of(
+      result_.tracees.begin(), result_.tracees.end(),
+      [this](const auto& each) { return result_.programs.profile_of(each->pid()) != nullptr; });
+  const bool may_come = request_.follow_forks && !vocabulary_.programs().empty();
+  if (!watches_threads_ || (!has_profile && !may_come)) return {};
+  auto carriers = query::carriers_of_sockets(&types);
+  if (carriers) return std::move(*carriers);
+  // Linux before 6.3 has no probes where messages pass.
+  notices_.warning("messages between processes carry no request: " + carriers.error().message);
+  return {};
+}
+
 // What is traced. Each of its sources is in some of the processes, and need not be in all.
 Expected<query::Query> Compiler::separate(const query::Query& query) {
   std::optional<CatalogTypes> program;
   if (!result_.tracees.empty()) program.emplace(result_.tracees[0]->catalog());
   EventTypes types(catalogue_, events_, program ? &*program : nullptr, places_.kernel);
   const query::Reporter report(request_.text);
-  result_.programs = Programs(vocabulary_.programs(), causal::EdgeClass::Recipe);
-  const bool has_profile = std::any_of(
-      result_.tracees.begin(), result_.tracees.end(),
-      [this](const auto& each) { return result_.programs.profile_of(each->pid()) != nullptr; });
-  const bool may_come = request_.follow_forks && !vocabulary_.programs().empty();
   result_.joined =
       CLEW_TRY(separate_causes(query,
                                {.vocabulary = vocabulary_,
                                 .types = &types,
                                 .report = report,
                                 .watches_threads = watches_threads_,
-                                .watches_sockets = watches_threads_ && (has_profile || may_come),
+                                .sockets = carriers_of_sockets(types),
                                 .allow_missing = request_.allow_missing || request_.follow_forks},
                                result_.tracees));
   return result_.joined->events;
