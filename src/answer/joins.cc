@@ -79,7 +79,10 @@ class Joins::Stage {
 };
 
 Joins::Joins(const plan::Joined& joined, JoinLimits limits)
-    : joined_(joined), limits_(limits), graph_(limits.graph), asker_(joined.stages.size()) {
+    : joined_(joined),
+      limits_(limits),
+      graph_(limits.graph, joined.least_cause),
+      asker_(joined.stages.size()) {
   for (size_t i = 0; i < joined.stages.size(); ++i) {
     const JoinStage& stage = joined.stages[i];
     stages_.push_back(std::make_unique<Stage>(stage.rest));
@@ -154,11 +157,11 @@ void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event)
   if (carrier.key) key.object = plan::bits_of(event[role.key_column]);
   switch (cause.act) {
     case query::Act::Begin:
-      return graph_.begin(thread);
+      return graph_.begin(thread, cause.how);
     case query::Act::End:
       return graph_.end(thread);
     case query::Act::Put:
-      return graph_.put(thread, key);
+      return graph_.put(thread, key, cause.how);
     case query::Act::Take:
       return graph_.take(thread, key, cause.how);
     case query::Act::Join:

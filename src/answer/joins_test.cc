@@ -30,14 +30,16 @@ namespace {
 
 namespace fs = std::filesystem;
 using aggregate::Value;
+using causal::EdgeClass;
 using query::Act;
 
 const fs::path kGoldens = fs::path(CLEW_SOURCE_DIR) / "tests/golden/query";
 
 // Functions of every process that hand requests on.
-query::Carrier carrier(const std::string& function, Act act) {
+query::Carrier carrier(const std::string& function, Act act, EdgeClass how = EdgeClass::Recipe) {
   query::Carrier made;
   made.cause.act = act;
+  made.cause.how = how;
   made.source.module = "app";
   made.source.function = function;
   if (act == Act::Begin || act == Act::End) return made;
@@ -117,7 +119,8 @@ class Scene {
     auto joined = plan::separate(
         *query,
         {carrier("begin", Act::Begin), carrier("end", Act::End), carrier("put", Act::Put),
-         carrier("take", Act::Take), carrier("join", Act::Join)},
+         carrier("take", Act::Take), carrier("join", Act::Join),
+         carrier("guess", Act::Take, EdgeClass::Heuristic)},
         query::Reporter(query_text));
     EXPECT_TRUE(joined.has_value()) << joined.error().message;
     joined_ = std::move(*joined);
@@ -131,6 +134,8 @@ class Scene {
   void put(int64_t tid, int64_t key) { carry(tid, "put", key); }
   void take(int64_t tid, int64_t key) { carry(tid, "take", key); }
   void join(int64_t tid, int64_t key) { carry(tid, "join", key); }
+  // A take that is known by a heuristic.
+  void guess(int64_t tid, int64_t key) { carry(tid, "guess", key); }
   // `from` hands over to `to`, which goes on beside it.
   void branch(int64_t from, int64_t to) {
     put(from, 1000 + to);
@@ -455,7 +460,7 @@ TEST(Joins, OfASourceWithItselfTakeTheOneBefore) {
   Scene scene(
       "from b in entry(\"app!a\") join a in MostRecent(entry(\"app!a\")) on a -> b "
       "select a.time, b.time");
-  EXPECT_EQ(scene.joined().roles.size(), 6);
+  EXPECT_EQ(scene.joined().roles.size(), 7);
   // Both streams ask for the time, which is one column.
   scene.begin(1);
   for (const int64_t time : {1, 2, 3})
@@ -485,6 +490,33 @@ TEST(Joins, CompareEventsWithEachOther) {
       "where a.arg1 * 3 == b.arg1 select a.arg1, b.arg1");
   run_four(scene);
   EXPECT_EQ(scene.lines(), (Strings{"3 9"}));
+}
+
+// One of a, then b in the same thread, in one that took over, and in one that may have done so.
+Strings by_class(const std::string& clause, uint64_t weak) {
+  const auto arg = [](int64_t value) { return Exports{{"arg1", value}}; };
+  Scene scene("from b in entry(\"app!b\") join a in entry(\"app!a\") on a -> b " + clause +
+              " select b.arg1");
+  scene.begin(1);
+  scene.hit(1, "a", arg(1));
+  scene.hit(1, "b", arg(7));
+  scene.branch(1, 2);
+  scene.hit(2, "b", arg(8));
+  scene.put(1, 5);
+  scene.guess(3, 5);
+  scene.hit(3, "b", arg(9));
+  EXPECT_EQ(scene.counts().graph.weak, weak) << clause;
+  return scene.lines();
+}
+
+TEST(Joins, BelieveRecipesWhereTheQueryDoesNotSay) {
+  EXPECT_EQ(by_class("", 1), (Strings{"7", "8"}));
+  EXPECT_EQ(by_class("with cause >= recipe", 1), (Strings{"7", "8"}));
+}
+
+TEST(Joins, BelieveWhatTheQuerySays) {
+  EXPECT_EQ(by_class("with cause >= heuristic", 0), (Strings{"7", "8", "9"}));
+  EXPECT_EQ(by_class("with cause >= sound", 1), Strings{});  // The request begins by a recipe.
 }
 
 TEST(Joins, ForgetRequestsThatHaveTooManyRows) {

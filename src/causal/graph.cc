@@ -98,8 +98,20 @@ void Graph::set(Places<Who>& places, const Who& who, const Place& place, size_t 
 
 // --- edges ---------------------------------------------------------------------------------------
 
-void Graph::begin(Thread thread) {
+bool Graph::is_weak(EdgeClass how) {
+  if (how <= least_) return false;
+  ++counts_.weak;
+  return true;
+}
+
+// Of the edge from who put the key, which is there.
+EdgeClass Graph::class_of(ContextKey key, EdgeClass how) const {
+  return std::max(how, keys_.all.at(key).how);
+}
+
+void Graph::begin(Thread thread, EdgeClass how) {
   leave(threads_, thread);
+  if (is_weak(how)) return;
   if (requests_.size() >= limits_.requests) (void)forget_one();
   const uint64_t request = ++last_request_;
   ages_.push_back(request);
@@ -114,10 +126,11 @@ void Graph::end(Thread thread) {
   leave(threads_, thread);
 }
 
-void Graph::put(Thread thread, ContextKey key) {
+void Graph::put(Thread thread, ContextKey key, EdgeClass how) {
   const Place* const place = place_of(threads_, thread);
   if (place == nullptr) return leave(keys_, key);
   set(keys_, key, Place(*place), limits_.contexts);
+  keys_.all.at(key).how = how;
 }
 
 // What happened before a segment that goes on behind all of these places.
@@ -165,7 +178,9 @@ void Graph::take(Thread thread, ContextKey key, EdgeClass how) {
     ++counts_.missing;
     return leave(threads_, thread);
   }
-  ++counts_.edges[static_cast<size_t>(how)];
+  const EdgeClass known = class_of(key, how);
+  if (is_weak(known)) return leave(threads_, thread);
+  ++counts_.edges[static_cast<size_t>(known)];
   go_on(thread, {*from});
 }
 
@@ -181,13 +196,15 @@ void Graph::join(Thread thread, ContextKey key, EdgeClass how) {
     ++counts_.mixed;
     return;
   }
-  ++counts_.edges[static_cast<size_t>(how)];
+  const EdgeClass known = class_of(key, how);
+  if (is_weak(known)) return leave(threads_, thread);
+  ++counts_.edges[static_cast<size_t>(known)];
   go_on(thread, {*own, *from});
 }
 
 void Graph::fork(Thread parent, Thread child, EdgeClass how) {
   const Place* const place = place_of(threads_, parent);
-  if (place == nullptr) return leave(threads_, child);
+  if (place == nullptr || is_weak(how)) return leave(threads_, child);
   ++counts_.edges[static_cast<size_t>(how)];
   go_on(child, {*place});
 }

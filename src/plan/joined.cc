@@ -326,6 +326,7 @@ Expected<Joined> Separator::run(const Query& query, const std::vector<query::Car
   for (const query::Carrier& carrier : carriers) {
     if (!is_before_event(carrier.cause.act)) add_carrier(carrier);
   }
+  result_.least_cause = query::least_cause(query);
   find_shared();
   for (size_t stage = 0; stage < queries_.size(); ++stage)
     CLEW_TRY(rewrite_stage(stage, *queries_[stage]));

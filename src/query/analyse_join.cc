@@ -95,6 +95,23 @@ Expected<void> Analyser::join(const Step& step) {
   return {};
 }
 
+Expected<void> Analyser::with_cause(const Step& step) {
+  std::optional<causal::EdgeClass>& least = build_.query.least_cause;
+  if (least && *least != step.least) {
+    return build_.report.fail(step.span, fmt::format("causes have one least class, which is {} "
+                                                     "already",
+                                                     causal::name_of(*least)));
+  }
+  least = step.least;
+  cause_span_ = step.span;
+  return {};
+}
+
+Expected<void> Analyser::check_cause() const {
+  if (!build_.query.least_cause || !build_.query.joins.empty()) return {};
+  return build_.report.fail(cause_span_, "nothing is joined here, so no cause is asked for");
+}
+
 // The joined query is a query of its own; its columns are what the name stands for.
 Expected<void> Analyser::join_query(const Step& step, Join& join, const SyntaxQuery& query,
                                     size_t visible) {

@@ -18,7 +18,7 @@ struct Method {
   StepKind kind;
 };
 
-constexpr std::array<Method, 24> kMethods = {{{"Where", StepKind::Where},
+constexpr std::array<Method, 25> kMethods = {{{"Where", StepKind::Where},
                                               {"Select", StepKind::Select},
                                               {"SelectMany", StepKind::From},
                                               {"GroupBy", StepKind::GroupBy},
@@ -41,7 +41,8 @@ constexpr std::array<Method, 24> kMethods = {{{"Where", StepKind::Where},
                                               {"Stddev", StepKind::Aggregate},
                                               {"Quantize", StepKind::Aggregate},
                                               {"Quantile", StepKind::Aggregate},
-                                              {"IncludingOpen", StepKind::IncludingOpen}}};
+                                              {"IncludingOpen", StepKind::IncludingOpen},
+                                              {"WithCause", StepKind::WithCause}}};
 
 const Method* find_method(std::string_view name) {
   for (const Method& method : kMethods) {
@@ -99,6 +100,7 @@ Expected<Step> Parser::method_arguments(Step step) {
     case StepKind::Every:
     case StepKind::For:
     case StepKind::ForEvents:
+    case StepKind::WithCause:
       return window_method(std::move(step));
     case StepKind::GroupBy:
       return group_method(std::move(step));
@@ -139,11 +141,13 @@ Expected<Step> Parser::method_arguments(Step step) {
   return step;
 }
 
-// Take(10), Every(1s), For(10s)
+// Take(10), Every(1s), For(10s), WithCause(sound)
 Expected<Step> Parser::window_method(Step step) {
   take();  // (
   const std::string context = fmt::format("in {}(…)", step.name);
-  if (step.kind == StepKind::Take) {
+  if (step.kind == StepKind::WithCause) {
+    step.least = CLEW_TRY(cause_class(context));
+  } else if (step.kind == StepKind::Take) {
     step.number = CLEW_TRY(positive_integer(context));
   } else {
     step.number = CLEW_TRY(positive_duration(context));

@@ -79,6 +79,8 @@ class Parser {
   Expected<Step> for_step();
   Expected<Step> including_step();
   Expected<Step> join_step();
+  Expected<Step> with_step();
+  Expected<causal::EdgeClass> cause_class(std::string_view context);
   Expected<Step> from_step();
   Expected<void> join_sources(Step& step);
   Expected<SyntaxItem> select_item();
