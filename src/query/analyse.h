@@ -67,6 +67,10 @@ class Analyser {
 
   // --- analyse_join.cc
   Expected<void> join(const Step& step);
+  [[nodiscard]] Expected<void> check_join(const Step& step) const;
+  Expected<uint16_t> later_stream(const Step& step);
+  Expected<uint16_t> later_in_row(const Step& step);
+  Expected<void> join_sources(const Step& step, Join& join);
   Expected<void> with_cause(const Step& step);
   [[nodiscard]] Expected<void> check_cause() const;
   Expected<void> join_query(const Step& step, Join& join, const SyntaxQuery& query, size_t visible);

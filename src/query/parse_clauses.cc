@@ -227,12 +227,16 @@ Expected<Step> Parser::join_step() {
 }
 
 Expected<void> Parser::join_sources(Step& step) {
+  if (CLEW_TRY(filtered_sources(step))) return {};
+  step.sources = CLEW_TRY(sources());
+  return {};
+}
+
+// First(sources), FirstN(3, sources), …; false when none begins here.
+Expected<bool> Parser::filtered_sources(Step& step) {
   const bool is_first = at_word("first") || at_word("firstn");
   const bool is_recent = at_word("mostrecent") || at_word("mostrecentn");
-  if ((!is_first && !is_recent) || !at_symbol("(", 1)) {
-    step.sources = CLEW_TRY(sources());
-    return {};
-  }
+  if ((!is_first && !is_recent) || !at_symbol("(", 1)) return false;
   const bool is_counted = at_word("firstn") || at_word("mostrecentn");
   step.filter = is_first ? (is_counted ? JoinFilter::FirstN : JoinFilter::First)
                          : (is_counted ? JoinFilter::MostRecentN : JoinFilter::MostRecent);
@@ -245,7 +249,8 @@ Expected<void> Parser::join_sources(Step& step) {
     CLEW_TRY(expect_symbol(",", "after the number"));
   }
   step.sources = CLEW_TRY(sources());
-  return expect_symbol(")", "after the joined source");
+  CLEW_TRY(expect_symbol(")", "after the joined source"));
+  return true;
 }
 
 // with := "with" "cause" ">=" CLASS

@@ -153,7 +153,6 @@ class ExpressionPrinter {
   [[nodiscard]] std::string join_column(const Expression& expression) const {
     const Join& join = query_.joins[expression.stream - 1U];
     const std::vector<NamedExpression>& columns = join.subquery[0].columns;
-    if (columns.size() == 1) return join.name;
     return fmt::format("{}[{}]", join.name, print_string(columns[expression.index].name));
   }
 

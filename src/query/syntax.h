@@ -124,6 +124,9 @@ struct Step {
   Span before_span{};
   std::string after{};
   Span after_span{};
+  // Of a join in a chain: which event of the row happens later, r => r.b; none: the row is one. Its
+  // row is items[0], a lambda of `parameter` and `name`.
+  std::vector<SyntaxItem> later{};
 };
 
 struct SyntaxQuery {

@@ -99,6 +99,15 @@ TEST(Causes, OfAProgramThatSaysThem) {
   EXPECT_FALSE(known.contains("recipe"));
 }
 
+TEST(Causes, InAChainThatGoesOnFromAnother) {
+  const Traced traced = trace_causes(
+      "causes",
+      "var works = entry(\"causes!work\").After(First(entry(\"causes!receive\")), (w, r) => new { "
+      "w, r }); works.Select(x => new { name = x.r.arg0 == x.w.arg0 ? \"right\" : \"wrong\", calls "
+      "= count() })");
+  EXPECT_EQ(traced.counted, (Numbers{{"right", traced.truth.at("work")}}));
+}
+
 TEST(Causes, OfAProgramThatAVocabularyKnows) {
   const HandOffs vocabulary;
   const Traced traced = trace_causes("handoffs", by_request("handoffs"), vocabulary.arguments());
