@@ -84,6 +84,74 @@ TEST(Joins, OfTheLeftCountWithoutWhatIsNotThere) {
   EXPECT_EQ(scene.lines(), (Strings{"5 1 0 null", "9 2 3 3"}));
 }
 
+// One b without a request, then one in run_four(), whose first a has 0.
+Strings selected_by(const std::string& join, const std::string& rest) {
+  Scene scene("from b in entry(\"app!b\") " + join + " join a in entry(\"app!a\") on a -> b " +
+              rest);
+  scene.hit(5, "b", {{"arg1", int64_t{5}}});
+  scene.begin(3);
+  scene.hit(3, "a", {{"arg1", int64_t{0}}});
+  scene.hit(3, "b", {{"arg1", int64_t{8}}});
+  run_four(scene);
+  return scene.lines();
+}
+
+TEST(Joins, OfTheLeftAreSelectedByWhatIsNotThere) {
+  const auto left = [](const std::string& rest) { return selected_by("left", rest); };
+  EXPECT_EQ(left("where a == null select a.arg1, b.arg1"), (Strings{"null 5"}));
+  EXPECT_EQ(left("where null == a.arg1 select b.arg1"), (Strings{"5"}));
+  EXPECT_EQ(left("where a != null select a.arg1, b.arg1"), (Strings{"0 8", "1 9", "2 9", "3 9"}));
+  EXPECT_EQ(left("where a.arg1 == null || a.arg1 >= 3 select b.arg1"), (Strings{"5", "9"}));
+  EXPECT_EQ(left("where !(a.arg1 * 2 != null) select b.arg1"), (Strings{"5"}));
+  EXPECT_EQ(left("where a.arg1 == 0 select b.arg1"), (Strings{"8"}));
+  EXPECT_EQ(left("let x = a.arg1 + 1 where x == null && x + x == null select b.arg1"),
+            (Strings{"5"}));
+}
+
+TEST(Joins, OfTheLeftShowWhetherSomethingIsNotThere) {
+  EXPECT_EQ(selected_by("left", "select b.arg1, a == null as missing"),
+            (Strings{"5 1", "8 0", "9 0", "9 0", "9 0"}));
+  EXPECT_EQ(selected_by("left", "select b.arg1, a.arg1 == null ? 7 : a.arg1 as x"),
+            (Strings{"5 7", "8 0", "9 1", "9 2", "9 3"}));
+}
+
+// What is not there is a key of its own, beside 0; a row of it can be selected by the key, and by
+// an aggregate of nothing.
+TEST(Joins, OfTheLeftHaveAGroupOfWhatIsNotThere) {
+  EXPECT_EQ(selected_by("left", "groupby a.arg1 select a.arg1, count(), max(a.arg1)"),
+            (Strings{"0 1 0", "1 1 1", "2 1 2", "3 1 3", "null 1 null"}));
+  EXPECT_EQ(selected_by("left", "groupby a.arg1 as x select x, count() as n where x == null"),
+            (Strings{"null 1"}));
+  EXPECT_EQ(selected_by("left", "groupby a == null as missing select missing, count()"),
+            (Strings{"0 4", "1 1"}));
+  EXPECT_EQ(selected_by("left", "groupby b.arg1 select b.arg1, count() where max(a.arg1) == null"),
+            (Strings{"5 1"}));
+  EXPECT_EQ(
+      selected_by("left", "groupby b.arg1 select b.arg1, avg(a.arg1), p50(a.arg1), stddev(a.arg1)"),
+      (Strings{"5 null null null", "8 0 0 0", "9 2 2 0.816496580927726"}));
+  // A sum of nothing is 0.
+  EXPECT_EQ(selected_by("left", "groupby b.arg1 select b.arg1, sum(a.arg1) as s where s != null"),
+            (Strings{"5 0", "8 0", "9 6"}));
+}
+
+// There, `null` is the null pointer.
+TEST(Joins, OfBothSidesHaveNothingThatIsNotThere) {
+  EXPECT_EQ(selected_by("", "where a.arg1 == null select b.arg1"), (Strings{"8"}));
+}
+
+TEST(Joins, OfAQueryWithALeftJoinHaveWhatThatDidNotFind) {
+  Scene scene(
+      "var inner = entry(\"app!b\").LeftAfter(entry(\"app!a\"), (b, a) => new { b.arg1, x = a.arg1 "
+      "}); entry(\"app!c\").After(inner, (c, i) => new { c.arg2, i.arg1, i.x }).Where(r => r.x == "
+      "null)");
+  scene.begin(1);
+  scene.hit(1, "b", {{"arg1", int64_t{4}}});
+  scene.hit(1, "a", {{"arg1", int64_t{0}}});
+  scene.hit(1, "b", {{"arg1", int64_t{5}}});
+  scene.hit(1, "c", {{"arg2", int64_t{6}}});
+  EXPECT_EQ(scene.lines(), (Strings{"6 4 null"}));
+}
+
 // The call before this one: an event does not happen before itself.
 TEST(Joins, OfASourceWithItselfTakeTheOneBefore) {
   Scene scene(

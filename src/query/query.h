@@ -124,6 +124,7 @@ enum class Function : uint8_t {
   Like,        // (string, pattern constant): % is any run, _ any one byte, \ escapes. int32.
   Sample,      // (n constant >= 1): 1 for one in n evaluations of this thread, else 0. int32.
   Hex,         // (integer) string "0x…"; in columns only.
+  IsNothing,   // (any): 1 where a left join found nothing to compute it from. int32. Behind joins.
   Extension,   // (integers): a function of an extension, whose name is Expression::text.
 };
 
