@@ -95,7 +95,7 @@ class Joins::Stage {
 Joins::Joins(const plan::Joined& joined, causal::Sockets::ProfileOf profile_of, JoinLimits limits)
     : joined_(joined),
       limits_(limits),
-      graph_(limits.graph),
+      graph_(limits.graph, joined.least_cause),
       sockets_(graph_, std::move(profile_of)),
       asker_(joined.stages.size()) {
   if (std::any_of(joined.roles.begin(), joined.roles.end(), sends)) looks_ahead_ns_ = kLateNs;
@@ -194,12 +194,12 @@ void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event)
       // What has come with a message goes on.
       if (sockets_.is_carried(thread)) return;
       sockets_.leave(thread);
-      graph_.begin(thread);
+      graph_.begin(thread, cause.how);
       return sockets_.set_own(thread);
     case query::Act::End:
       return sockets_.leave(thread);
     case query::Act::Put:
-      return graph_.put(thread, key);
+      return graph_.put(thread, key, cause.how);
     case query::Act::Take:
       return sockets_.take(thread, key, cause.how);
     case query::Act::Join:

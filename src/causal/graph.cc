@@ -108,8 +108,20 @@ void Graph::set(Places<Who>& places, const Who& who, const Place& place, size_t 
 
 // --- edges ---------------------------------------------------------------------------------------
 
-void Graph::begin(Thread thread) {
+bool Graph::is_weak(EdgeClass how) {
+  if (how <= least_) return false;
+  ++counts_.weak;
+  return true;
+}
+
+// Of the edge from who put the key, which is there.
+EdgeClass Graph::class_of(ContextKey key, EdgeClass how) const {
+  return std::max(how, keys_.all.at(key).how);
+}
+
+void Graph::begin(Thread thread, EdgeClass how) {
   leave(threads_, thread);
+  if (is_weak(how)) return;
   if (requests_.size() >= limits_.requests) (void)forget_one();
   const uint64_t request = ++last_request_;
   ages_.push_back(request);
@@ -124,10 +136,11 @@ void Graph::end(Thread thread) {
   leave(threads_, thread);
 }
 
-void Graph::put(Thread thread, ContextKey key) {
+void Graph::put(Thread thread, ContextKey key, EdgeClass how) {
   const Place* const place = place_of(threads_, thread);
   if (place == nullptr) return leave(keys_, key);
   set(keys_, key, Place(*place), limits_.contexts);
+  keys_.all.at(key).how = how;
 }
 
 // What happened before a segment that goes on behind all of these places.
@@ -182,7 +195,9 @@ void Graph::take(Thread thread, ContextKey key, EdgeClass how) {
     ++counts_.missing;
     return leave(threads_, thread);
   }
-  ++counts_.edges[static_cast<size_t>(how)];
+  const EdgeClass known = class_of(key, how);
+  if (is_weak(known)) return leave(threads_, thread);
+  ++counts_.edges[static_cast<size_t>(known)];
   go_on(thread, {*from});
 }
 
@@ -198,13 +213,15 @@ void Graph::join(Thread thread, ContextKey key, EdgeClass how) {
     ++counts_.mixed;
     return;
   }
-  ++counts_.edges[static_cast<size_t>(how)];
+  const EdgeClass known = class_of(key, how);
+  if (is_weak(known)) return leave(threads_, thread);
+  ++counts_.edges[static_cast<size_t>(known)];
   go_on(thread, {*own, *from});
 }
 
 void Graph::fork(Thread parent, Thread child, EdgeClass how) {
   const Place* const place = place_of(threads_, parent);
-  if (place == nullptr) return leave(threads_, child);
+  if (place == nullptr || is_weak(how)) return leave(threads_, child);
   ++counts_.edges[static_cast<size_t>(how)];
   go_on(child, {*place});
 }
@@ -243,21 +260,22 @@ bool Graph::resume(Thread thread, const std::vector<Place>& behind) {
 
 void Graph::enter(Thread thread, std::span<const ContextKey> keys, EdgeClass how) {
   std::vector<Place> behind;
+  EdgeClass known = how;
   for (const ContextKey& key : keys) {
     const Place* const place = place_of(keys_, key);
-    if (place == nullptr) continue;
-    if (behind.empty() || place->request == behind[0].request) behind.push_back(*place);
+    if (place == nullptr || (!behind.empty() && place->request != behind[0].request)) continue;
+    behind.push_back(*place);
+    known = std::max(known, class_of(key, how));
   }
-  if (behind.empty()) {
-    ++counts_.missing;
-    return leave(threads_, thread);
-  }
-  ++counts_.edges[static_cast<size_t>(how)];
+  if (behind.empty()) ++counts_.missing;
+  if (behind.empty() || is_weak(known)) return leave(threads_, thread);
+  ++counts_.edges[static_cast<size_t>(known)];
   const Place* const own = place_of(threads_, thread);
   if (own != nullptr && own->request == behind[0].request) {
-    if (std::all_of(behind.begin(), behind.end(),
-                    [&](const Place& place) { return is_behind(*own, place); }))
-      return;
+    const bool is_there = std::all_of(behind.begin(), behind.end(), [&](const Place& place) {
+      return is_behind(*own, place);
+    });
+    if (is_there) return;
     behind.push_back(*own);
   }
   if (!resume(thread, behind)) go_on(thread, behind);

@@ -24,16 +24,9 @@
 #include <utility>
 #include <vector>
 
-namespace clew::causal {
+#include "causal/edge.h"
 
-// How an edge is known, from the best to the least (docs/decisions/joins.md).
-enum class EdgeClass : uint8_t {
-  Explicit,   // The program says so itself.
-  Sound,      // It cannot be otherwise.
-  Recipe,     // A profile of the program says so, and was measured.
-  Heuristic,  // The same rules without such a profile.
-};
-inline constexpr size_t kEdgeClasses = 4;
+namespace clew::causal {
 
 struct Thread {
   int64_t pid = 0;
@@ -70,6 +63,7 @@ struct GraphCounts {
   uint64_t requests = 0;
   uint64_t orphans = 0;    // Events without a request.
   uint64_t missing = 0;    // Takes of something that nobody had handed over.
+  uint64_t weak = 0;       // Edges, and begins, that are not known well enough.
   uint64_t mixed = 0;      // Joins of two requests, which stay two.
   uint64_t forgotten = 0;  // Requests that were not over: there was too much.
 };
@@ -84,15 +78,19 @@ struct GraphLimits {
 
 class Graph {
  public:
-  explicit Graph(GraphLimits limits = {}) : limits_(limits) {}
+  // What is known less well than `least` is unknown.
+  explicit Graph(GraphLimits limits = {}, EdgeClass least = EdgeClass::Heuristic)
+      : limits_(limits), least_(least) {}
 
-  // --- edges. All are of the thread's context: the place in a request where it is.
+  // --- edges. All are of the thread's context: the place in a request where it is. Behind one that
+  // is not known well enough the thread is in no request: what it did before is over for it.
   // A new request begins.
-  void begin(Thread thread);
+  void begin(Thread thread, EdgeClass how = EdgeClass::Explicit);
   // What the thread does next belongs to none.
   void end(Thread thread);
-  // Whoever takes `key` goes on behind this. The last one to put a key is the one that counts.
-  void put(Thread thread, ContextKey key);
+  // Whoever takes `key` goes on behind this. The last one to put a key is the one that counts. An
+  // edge is known as well as the worse of its two ends.
+  void put(Thread thread, ContextKey key, EdgeClass how = EdgeClass::Explicit);
   // The thread goes on behind what was put, and with nothing else. A key that nobody has put leaves
   // it with no request: unknown is better than wrong.
   void take(Thread thread, ContextKey key, EdgeClass how);
@@ -150,6 +148,7 @@ class Graph {
     struct At {
       Place place;
       typename std::list<Who>::iterator age;
+      EdgeClass how = EdgeClass::Explicit;  // Of a key: as it was put.
     };
     std::map<Who, At> all;
     std::list<Who> ages;
@@ -163,6 +162,8 @@ class Graph {
   template <typename Who>
   void leave(Places<Who>& places, const Who& who);
   void release(uint64_t request);
+  bool is_weak(EdgeClass how);
+  [[nodiscard]] EdgeClass class_of(ContextKey key, EdgeClass how) const;
   void go_on(Thread thread, const std::vector<Place>& behind);
   std::optional<Place> add_segment(const std::vector<Place>& behind);
   bool resume(Thread thread, const std::vector<Place>& behind);
@@ -171,6 +172,7 @@ class Graph {
   void drop(uint64_t request);
 
   GraphLimits limits_;
+  EdgeClass least_;
   GraphCounts counts_;
   uint64_t last_request_ = 0;
   size_t reaches_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "causal/graph.h"
 
+#include <array>
 #include <map>
 #include <random>
 #include <set>
@@ -117,6 +118,73 @@ TEST(Graph, AChildGoesOnWhereItsParentIs) {
   graph.fork(kSecond, kThird, EdgeClass::Sound);
   EXPECT_FALSE(graph.event(kThird));
   EXPECT_EQ(graph.counts().edges[1], 1);
+}
+
+// --- edges that are not known well enough --------------------------------------------------------
+
+// Whoever takes leaves its request for another one, though nobody knows which.
+TEST(Graph, WhatIsTakenByAWeakEdgeIsUnknown) {
+  Graph graph({}, EdgeClass::Recipe);
+  graph.begin(kFirst);
+  graph.put(kFirst, {1, 1});
+  graph.put(kFirst, {1, 2});
+  graph.begin(kSecond);
+  graph.take(kSecond, {1, 1}, EdgeClass::Heuristic);
+  EXPECT_FALSE(graph.event(kSecond));
+  graph.take(kSecond, {1, 2}, EdgeClass::Recipe);
+  EXPECT_TRUE(graph.event(kSecond));
+  EXPECT_EQ(graph.counts().weak, 1);
+  EXPECT_EQ(graph.counts().edges, (std::array<uint64_t, kEdgeClasses>{0, 0, 1, 0}));
+}
+
+TEST(Graph, AnEdgeIsKnownAsWellAsTheWorseOfItsEnds) {
+  Graph graph({}, EdgeClass::Recipe);
+  graph.begin(kFirst);
+  graph.put(kFirst, {1, 1}, EdgeClass::Recipe);
+  graph.take(kSecond, {1, 1}, EdgeClass::Explicit);
+  EXPECT_TRUE(graph.event(kSecond));
+  EXPECT_EQ(graph.counts().edges, (std::array<uint64_t, kEdgeClasses>{0, 0, 1, 0}));
+  graph.put(kFirst, {1, 1}, EdgeClass::Heuristic);
+  graph.take(kSecond, {1, 1}, EdgeClass::Explicit);
+  EXPECT_FALSE(graph.event(kSecond));
+  // The last one to put is the one that counts.
+  graph.put(kFirst, {1, 1}, EdgeClass::Sound);
+  graph.take(kSecond, {1, 1}, EdgeClass::Sound);
+  EXPECT_TRUE(graph.event(kSecond));
+  EXPECT_EQ(graph.counts().weak, 1);
+}
+
+// Behind it, what happened before the thread's events is not known whole: the first of it could be
+// another one.
+TEST(Graph, AThreadBehindAWeakJoinIsInNoRequest) {
+  Graph graph({}, EdgeClass::Sound);
+  graph.begin(kFirst);
+  graph.put(kFirst, {1, 1});
+  graph.take(kSecond, {1, 1}, EdgeClass::Explicit);
+  graph.put(kSecond, {1, 2});
+  graph.join(kFirst, {1, 2}, EdgeClass::Recipe);
+  EXPECT_FALSE(graph.event(kFirst));
+  EXPECT_TRUE(graph.event(kSecond));
+  EXPECT_EQ(graph.counts().weak, 1);
+}
+
+TEST(Graph, AChildByAWeakEdgeIsInNoRequest) {
+  Graph graph({}, EdgeClass::Explicit);
+  graph.begin(kFirst);
+  graph.fork(kFirst, kThird, EdgeClass::Sound);
+  EXPECT_FALSE(graph.event(kThird));
+  EXPECT_TRUE(graph.event(kFirst));
+  EXPECT_EQ(graph.counts().weak, 1);
+}
+
+TEST(Graph, ARequestThatBeginsByAWeakRuleIsNone) {
+  Graph graph({}, EdgeClass::Recipe);
+  graph.begin(kFirst);
+  graph.begin(kFirst, EdgeClass::Heuristic);
+  EXPECT_FALSE(graph.event(kFirst));
+  EXPECT_EQ(graph.counts().weak, 1);
+  EXPECT_EQ(graph.counts().requests, 1);
+  EXPECT_EQ(graph.take_gone().size(), 1);
 }
 
 TEST(Graph, ARequestIsOverWhenNobodyIsInIt) {

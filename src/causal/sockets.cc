@@ -190,7 +190,7 @@ Sockets::Request Sockets::enter_read(const Passage& passage, const Socket& socke
     if (home != nullptr) behind.push_back(*home);
     graph_.enter(thread, behind, profile.how);
   } else {
-    graph_.begin(thread);
+    graph_.begin(thread, profile.how);
     request = graph_.request_of(thread);
   }
   thread_of(thread).is_carried = is_carried;

@@ -88,7 +88,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 23> kDescriptions = {{
+constexpr std::array<Description, 24> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -119,6 +119,8 @@ constexpr std::array<Description, 23> kDescriptions = {{
      "hits in threads that worked for no request that is known"},
     {kMissedNoContext, "context taken that nobody had handed over",
      "contexts taken that nobody had handed over"},
+    {kMissedWeak, "cause not believed: it is known less well than the query asks for",
+     "causes not believed: they are known less well than the query asks for"},
     {kMissedOtherRequest, "join of two requests, which stay two",
      "joins of two requests, which stay two"},
     {kMissedAmbiguous, "message that could be of several requests, and is of none",

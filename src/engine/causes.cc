@@ -2,8 +2,10 @@
 #include "engine/causes.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -39,6 +41,34 @@ Expected<void> check_there(const query::Carrier& carrier, Tracee& tracee) {
                           source.label, found.error().message));
 }
 
+using IsThere = std::function<bool(const query::Source&)>;
+
+// Without a request, nothing is joined.
+Expected<void> check_begins(const query::Query& query, const std::vector<query::Carrier>& carriers,
+                            const IsThere& is_there, const query::Reporter& report) {
+  std::optional<causal::EdgeClass> best;
+  for (const query::Carrier& carrier : carriers) {
+    const query::Cause& cause = carrier.cause;
+    if (cause.act == query::Act::Begin && (!best || cause.how < *best) && is_there(carrier.source))
+      best = cause.how;
+  }
+  const causal::EdgeClass least = query::least_cause(query);
+  if (best && *best <= least) return {};
+  const query::Span span = query.joins[0].span;
+  if (best) {
+    return report.fail(
+        span, fmt::format("where requests begin is known here as {} at best, and "
+                          "what is less than {} is not believed: 'with cause >= "
+                          "{}' believes it",
+                          causal::name_of(*best), causal::name_of(least), causal::name_of(*best)));
+  }
+  return report.fail(
+      span,
+      "no request begins in what is traced: a vocabulary says where one does, or the program by "
+      "<clew/cause.h>, whose symbols it has to keep; and -p, --name or -c name it "
+      "(clew list --tracepoints, docs/query-language.md)");
+}
+
 }  // namespace
 
 Expected<plan::Joined> separate_causes(const query::Query& query, const CauseRequest& request,
@@ -54,18 +84,9 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
       if (!request.allow_missing) CLEW_TRY(check_there(carrier, *tracee));
     }
   }
-  const bool begins =
-      std::any_of(carriers.begin(), carriers.end(), [&is_there](const query::Carrier& carrier) {
-        return carrier.cause.act == query::Act::Begin && is_there(carrier.source);
-      });
   // What a program accepts begins one, too.
-  if (!begins && request.sockets.empty() && !request.allow_missing) {
-    return request.report.fail(
-        query.joins[0].span,
-        "no request begins in what is traced: a vocabulary says where one does, or the program by "
-        "<clew/cause.h>, whose symbols it has to keep; and -p, --name or -c name it "
-        "(clew list --tracepoints, docs/query-language.md)");
-  }
+  if (request.sockets.empty() && !request.allow_missing)
+    CLEW_TRY(check_begins(query, carriers, is_there, request.report));
   if (request.watches_threads) {
     std::vector<query::Carrier> threads = CLEW_TRY(query::carriers_of_threads(request.types));
     std::move(threads.begin(), threads.end(), std::back_inserter(carriers));

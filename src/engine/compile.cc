@@ -77,7 +77,7 @@ class Compiler {
   Expected<void> compile_uprobes(const query::Query& query);
   [[nodiscard]] Expected<void> check_uprobes() const;
   Expected<void> compile_as_uprobes(const query::Query& query);
-  std::vector<query::Carrier> carriers_of_sockets(EventTypes& types);
+  std::vector<query::Carrier> carriers_of_sockets(causal::EdgeClass least, EventTypes& types);
   Expected<query::Query> separate(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
   Expected<void> check_streams(const query::Query& query);
@@ -210,8 +210,9 @@ Expected<query::Query> Compiler::parse() {
 }
 
 // Where a program says, or a vocabulary of it, what becomes of messages.
-std::vector<query::Carrier> Compiler::carriers_of_sockets(EventTypes& types) {
-  result_.programs = Programs(vocabulary_.programs(), causal::EdgeClass::Recipe);
+std::vector<query::Carrier> Compiler::carriers_of_sockets(causal::EdgeClass least,
+                                                          EventTypes& types) {
+  result_.programs = Programs(vocabulary_.programs(), least);
   const bool has_profile = std::any_of(
       result_.tracees.begin(), result_.tracees.end(),
       [this](const auto& each) { return result_.programs.profile_of(each->pid()) != nullptr; });
@@ -236,7 +237,7 @@ Expected<query::Query> Compiler::separate(const query::Query& query) {
                                 .types = &types,
                                 .report = report,
                                 .watches_threads = watches_threads_,
-                                .sockets = carriers_of_sockets(types),
+                                .sockets = carriers_of_sockets(query::least_cause(query), types),
                                 .allow_missing = request_.allow_missing || request_.follow_forks},
                                result_.tracees));
   return result_.joined->events;

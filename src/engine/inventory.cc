@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/nearest.h"
+#include "causal/edge.h"
 #include "engine/chosen.h"
 #include "engine/left_text.h"
 #include "engine/sites.h"
@@ -208,7 +209,7 @@ std::string tracepoint_text(const query::TracepointDefinition& tracepoint, bool 
     }
     if (tracepoint.cause) {
       line["cause"] = query::text_of(*tracepoint.cause);
-      line["how"] = query::name_of(tracepoint.cause->how);
+      line["how"] = causal::name_of(tracepoint.cause->how);
     }
     return dump_line(line);
   }
@@ -219,7 +220,7 @@ std::string tracepoint_text(const query::TracepointDefinition& tracepoint, bool 
   }
   if (tracepoint.cause) {
     text += fmt::format("{:<28}   cause: {} ({})\n", "", query::text_of(*tracepoint.cause),
-                        query::name_of(tracepoint.cause->how));
+                        causal::name_of(tracepoint.cause->how));
   }
   return text;
 }

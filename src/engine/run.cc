@@ -234,7 +234,7 @@ Expected<Outcome> Run::close(int stop_descriptor) {
   CLEW_TRY(session_->stop());
   if (flow_.is_kept()) {
     session::Recording whole = recording();
-    whole.losses = session_->losses();
+    whole.losses = session_->losses_of_events();
     CLEW_TRY(flow_.finish_file(session::note_of(whole)));
     if (const uint64_t left_out = whole.stacks.left_out(); left_out != 0) {
       notices_.warning(fmt::format("{} frames of stacks have no names in {}, only addresses",

@@ -309,6 +309,7 @@ Expected<void> Coder::call(const Expression& expression) {
     case Function::Contains:
     case Function::Like:
     case Function::Hex:
+    case Function::IsNothing:
       break;
   }
   return fail(ErrorCode::InvalidQuery, "a function is not available at the probe");

@@ -85,6 +85,7 @@ bool computes_function(query::Function function) {
     case query::Function::Contains:
     case query::Function::Like:
     case query::Function::Hex:
+    case query::Function::IsNothing:
       return false;
   }
   return {};

@@ -121,6 +121,8 @@ Value substring(const std::vector<Value>& operands) {
 
 Value call(const Expression& e, Bindings& bindings) {
   using query::Function;
+  if (e.function == Function::IsNothing)
+    return truth_value(is_null(evaluate(e.operands[0], bindings)));
   std::vector<Value> operands;
   for (const Expression& operand : e.operands) {
     operands.push_back(evaluate(operand, bindings));
@@ -152,6 +154,7 @@ Value call(const Expression& e, Bindings& bindings) {
     case Function::Hex:
       return fmt::format("0x{:x}", bits_of(operands[0]));
     case Function::Sample:
+    case Function::IsNothing:
     case Function::Extension:
       break;
   }

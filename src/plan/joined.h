@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "causal/edge.h"
 #include "query/cause.h"
 #include "query/diagnostic.h"
 #include "query/query.h"
@@ -64,6 +65,8 @@ struct Joined {
   static constexpr size_t kSource = 0, kPid = 1, kTid = 2, kTime = 3, kOwnColumns = 4;
   std::vector<std::vector<JoinRole>> roles;  // By source of `events`.
   std::vector<JoinStage> stages;             // [0] is the query.
+  // What is known less well is unknown.
+  causal::EdgeClass least_cause = causal::kLeastBelieved;
   [[nodiscard]] bool is_stream(size_t source) const { return !roles[source][0].carrier; }
   // A carrier's key is read from memory: a hit that cannot be read may have been an edge.
   bool carriers_read_memory = false;

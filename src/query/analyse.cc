@@ -27,6 +27,7 @@ Expected<Analysed> Analyser::run(const SyntaxQuery& query) {
   CLEW_TRY(constants());
   CLEW_TRY(begin(query));
   CLEW_TRY(steps(query));
+  CLEW_TRY(check_cause());
   CLEW_TRY(finish());
   return std::move(result_);
 }
@@ -143,6 +144,8 @@ Expected<void> Analyser::step(const Step& each) {
       return {};
     case StepKind::Join:
       return join(each);
+    case StepKind::WithCause:
+      return with_cause(each);
     case StepKind::From:
       return build_.report.fail(each.span, "a second 'from' is not part of this version yet");
     case StepKind::Distinct:

@@ -67,6 +67,12 @@ class Analyser {
 
   // --- analyse_join.cc
   Expected<void> join(const Step& step);
+  [[nodiscard]] Expected<void> check_join(const Step& step) const;
+  Expected<uint16_t> later_stream(const Step& step);
+  Expected<uint16_t> later_in_row(const Step& step);
+  Expected<void> join_sources(const Step& step, Join& join);
+  Expected<void> with_cause(const Step& step);
+  [[nodiscard]] Expected<void> check_cause() const;
   Expected<void> join_query(const Step& step, Join& join, const SyntaxQuery& query, size_t visible);
   Expected<void> add_stream(const std::string& name, const std::vector<SyntaxSource>& sources);
   [[nodiscard]] const SyntaxDefinition* find_definition(std::string_view name) const;
@@ -80,6 +86,7 @@ class Analyser {
   bool has_row_ = false;  // A select has made it; until then it is the event or the group.
   Span row_span_;         // Of what made the row.
   std::string row_name_;  // Of the column, when the row is one value.
+  Span cause_span_;       // Of `with cause`.
   Analysed result_;
 };
 

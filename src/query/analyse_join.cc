@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: the sources of `from` and of joins, and joins with other queries.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "query/analyse.h"
@@ -47,25 +49,25 @@ Expected<void> Analyser::add_stream(const std::string& name,
   return {};
 }
 
-Expected<void> Analyser::join(const Step& step) {
+Expected<void> Analyser::check_join(const Step& step) const {
+  const bool is_method = !step.parameter.empty();
+  if (is_method && !result_.is_grouped) return check_before_order(step, "a join");
   if (result_.is_grouped || has_row_) {
-    return build_.report.fail(step.span, "a join goes before 'select' and 'group'");
+    return build_.report.fail(step.span, is_method ? "a join goes before a group"
+                                                   : "a join goes before 'select' and 'group'");
   }
   for (const NamedValue& other : scope_) {
     if (other.name != step.name) continue;
     return build_.report.fail(step.name_span, fmt::format("the name '{}' is taken", step.name));
   }
-  Join join;
-  join.name = free_name(step.name);
-  join.left = step.left;
-  join.filter = step.filter;
-  join.count = static_cast<uint32_t>(std::max<uint64_t>(step.number, 1));
-  join.span = step.span;
-  if (step.before != step.name) {
-    return build_.report.fail(step.before_span, fmt::format("the joined event happens first: on {} "
-                                                            "-> …",
-                                                            step.name));
-  }
+  if (step.before == step.name) return {};
+  return build_.report.fail(step.before_span,
+                            fmt::format("the joined event happens first: on {} -> …", step.name));
+}
+
+// The stream whose event happens later.
+Expected<uint16_t> Analyser::later_stream(const Step& step) {
+  if (!step.parameter.empty()) return later_in_row(step);
   const Value* later = nullptr;
   std::vector<std::string_view> names;
   for (const NamedValue& candidate : scope_) {
@@ -76,7 +78,54 @@ Expected<void> Analyser::join(const Step& step) {
     return build_.report.fail(step.after_span, fmt::format("no event '{}'{}", step.after,
                                                            did_you_mean(step.after, names)));
   }
-  join.after = later->stream;
+  return later->stream;
+}
+
+// In a chain: the row, or the event of it that a lambda chooses.
+Expected<uint16_t> Analyser::later_in_row(const Step& step) {
+  Value later = row_;
+  Span span = step.span;
+  if (!step.later.empty()) {
+    const SyntaxExpression& chosen = step.later[0].expression;
+    span = chosen.span;
+    Names outer = scope_;
+    scope_.back().name = step.later[0].name;
+    later = CLEW_TRY(evaluator_.evaluate(chosen));
+    scope_ = std::move(outer);
+  }
+  if (later.kind == Value::Kind::Event) return later.stream;
+  const auto event = std::find_if(
+      row_.members.begin(), row_.members.end(),
+      [](const NamedValue& member) { return member.value.kind == Value::Kind::Event; });
+  if (event == row_.members.end()) {
+    return build_.report.fail(span,
+                              "the row has no event that something could happen before; keep it "
+                              "until then: (b, a) => new { b, a }");
+  }
+  if (!step.later.empty()) {
+    return build_.report.fail(
+        span, fmt::format("this is no event; 'r => r.{}' chooses one", event->name));
+  }
+  return build_.report.fail(span, fmt::format("which event of the row happens later? In front of "
+                                              "the other lambda: 'r => r.{}'",
+                                              event->name));
+}
+
+Expected<void> Analyser::join(const Step& step) {
+  CLEW_TRY(check_join(step));
+  Join join;
+  join.after = CLEW_TRY(later_stream(step));
+  join.name = free_name(step.name);
+  join.left = step.left;
+  join.filter = step.filter;
+  join.count = static_cast<uint32_t>(std::max<uint64_t>(step.number, 1));
+  join.span = step.span;
+  CLEW_TRY(join_sources(step, join));
+  return step.parameter.empty() ? Expected<void>{} : select(step);
+}
+
+// Sources, or a query; the name stands for their event, or its row.
+Expected<void> Analyser::join_sources(const Step& step, Join& join) {
   const SyntaxSource& source = step.sources[0];
   const SyntaxDefinition* definition = source.is_call ? nullptr : find_definition(source.name);
   const bool is_alone = step.sources.size() == 1;
@@ -93,6 +142,23 @@ Expected<void> Analyser::join(const Step& step) {
   scope_.push_back({.name = step.name, .value = std::move(event)});
   build_.query.joins.push_back(std::move(join));
   return {};
+}
+
+Expected<void> Analyser::with_cause(const Step& step) {
+  std::optional<causal::EdgeClass>& least = build_.query.least_cause;
+  if (least && *least != step.least) {
+    return build_.report.fail(step.span, fmt::format("causes have one least class, which is {} "
+                                                     "already",
+                                                     causal::name_of(*least)));
+  }
+  least = step.least;
+  cause_span_ = step.span;
+  return {};
+}
+
+Expected<void> Analyser::check_cause() const {
+  if (!build_.query.least_cause || !build_.query.joins.empty()) return {};
+  return build_.report.fail(cause_span_, "nothing is joined here, so no cause is asked for");
 }
 
 // The joined query is a query of its own; its columns are what the name stands for.

@@ -66,13 +66,6 @@ std::string text_of(const Cause& cause) {
   return cause.key.empty() ? verb : verb + " " + cause.key;
 }
 
-std::string_view name_of(EdgeClass how) {
-  if (how == EdgeClass::Sound) return "sound";
-  const auto found = std::find_if(kClasses.begin(), kClasses.end(),
-                                  [how](const ClassName& each) { return each.how == how; });
-  return found == kClasses.end() ? "" : found->name;
-}
-
 Expected<Cause> parse_cause(std::string_view cause, std::string_view how) {
   const size_t space = cause.find(' ');
   const std::string_view verb = cause.substr(0, space);

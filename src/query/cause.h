@@ -46,7 +46,6 @@ Expected<Cause> parse_cause(std::string_view cause, std::string_view how);
 
 // As a vocabulary writes it: "put job".
 std::string text_of(const Cause& cause);
-std::string_view name_of(causal::EdgeClass how);
 
 // One place of such a tracepoint.
 struct Carrier {

@@ -283,6 +283,8 @@ Expected<Expression> Evaluator::operand_beside(const SyntaxExpression& syntax,
 Expected<Value> Evaluator::binary(const SyntaxExpression& syntax) {
   const SyntaxExpression& left_syntax = syntax.kids[0];
   const SyntaxExpression& right_syntax = syntax.kids[1];
+  if (std::optional<Expression> asked = CLEW_TRY(asks_for_nothing(syntax)))
+    return scalar_value(*std::move(asked));
   const bool is_left_name =
       left_syntax.kind == SyntaxKind::Name && find(left_syntax.text) == nullptr;
   if (is_left_name && right_syntax.kind != SyntaxKind::Name) {

@@ -209,6 +209,7 @@ Expected<Expression> Evaluator::call_of(Function function, std::vector<Expressio
     case Function::Substr:
       return substring_call(std::move(operands), span);
     case Function::Sample:
+    case Function::IsNothing:
     case Function::Extension:
       break;
   }

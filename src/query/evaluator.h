@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Syntax -> Value: the meaning and the type of one expression. One class, one file per part:
 // evaluate.cc (operators, names), evaluate_event.cc (what events export), evaluate_memory.cc
-// (members, pointers, casts), evaluate_call.cc (functions, methods), evaluate_aggregate.cc.
+// (members, pointers, casts), evaluate_call.cc (functions, methods), evaluate_nothing.cc (what left
+// joins did not find), evaluate_aggregate.cc.
 #pragma once
 
 #include <optional>
@@ -59,6 +60,9 @@ class Evaluator {
   Expected<Expression> number(const SyntaxExpression& syntax);
   Expected<Expression> operand_beside(const SyntaxExpression& syntax, const Expression& other);
   std::optional<Expression> enumerator(std::string_view name, const Expression& other, Span span);
+
+  // --- evaluate_nothing.cc
+  Expected<std::optional<Expression>> asks_for_nothing(const SyntaxExpression& syntax);
 
   // --- evaluate_event.cc
   Expected<Value> event_member(const Value& event, std::string_view name, Span span);

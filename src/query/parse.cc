@@ -2,6 +2,8 @@
 #include "query/parse.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -82,9 +84,26 @@ void find_places(const SyntaxQuery& query, const SyntaxText& text, const Reporte
 
 namespace {
 
-bool has_join(const SyntaxQuery& query) {
-  return std::any_of(query.steps.begin(), query.steps.end(),
-                     [](const Step& step) { return step.kind == StepKind::Join; });
+// Its own, or those of a query that it goes on from, by name or in parentheses.
+bool has_join(const SyntaxQuery& query, const std::set<std::string_view>& joining) {
+  const auto is_join = [](const Step& step) { return step.kind == StepKind::Join; };
+  const auto goes_on_from_one = [&joining](const SyntaxSource& source) {
+    return joining.contains(source.name) ||
+           std::any_of(source.query.begin(), source.query.end(),
+                       [&joining](const SyntaxQuery& inner) { return has_join(inner, joining); });
+  };
+  return std::any_of(query.steps.begin(), query.steps.end(), is_join) ||
+         std::any_of(query.sources.begin(), query.sources.end(), goes_on_from_one);
+}
+
+// A query can name those before it.
+bool has_join(const SyntaxText& text) {
+  std::set<std::string_view> joining;
+  for (const SyntaxDefinition& definition : text.definitions) {
+    if (!definition.query.empty() && has_join(definition.query[0], joining))
+      joining.insert(definition.name);
+  }
+  return has_join(text.query, joining);
 }
 
 }  // namespace
@@ -98,7 +117,7 @@ Expected<SourcePlaces> places_of_sources(const Text& text) {
     const FieldInfo* const field = find_field(token.text);
     return field != nullptr && field->field == Field::UserStack;
   });
-  places.joins = has_join(syntax.query);
+  places.joins = has_join(syntax);
   find_places(syntax.query, syntax, report, places);
   for (const SyntaxDefinition& definition : syntax.definitions) {
     for (const SyntaxQuery& query : definition.query)

@@ -18,7 +18,7 @@ struct Method {
   StepKind kind;
 };
 
-constexpr std::array<Method, 24> kMethods = {{{"Where", StepKind::Where},
+constexpr std::array<Method, 27> kMethods = {{{"Where", StepKind::Where},
                                               {"Select", StepKind::Select},
                                               {"SelectMany", StepKind::From},
                                               {"GroupBy", StepKind::GroupBy},
@@ -30,6 +30,8 @@ constexpr std::array<Method, 24> kMethods = {{{"Where", StepKind::Where},
                                               {"Every", StepKind::Every},
                                               {"For", StepKind::For},
                                               {"Join", StepKind::Join},
+                                              {"After", StepKind::Join},
+                                              {"LeftAfter", StepKind::Join},
                                               {"Distinct", StepKind::Distinct},
                                               {"Aggregate", StepKind::Aggregate},
                                               {"Count", StepKind::Aggregate},
@@ -41,7 +43,8 @@ constexpr std::array<Method, 24> kMethods = {{{"Where", StepKind::Where},
                                               {"Stddev", StepKind::Aggregate},
                                               {"Quantize", StepKind::Aggregate},
                                               {"Quantile", StepKind::Aggregate},
-                                              {"IncludingOpen", StepKind::IncludingOpen}}};
+                                              {"IncludingOpen", StepKind::IncludingOpen},
+                                              {"WithCause", StepKind::WithCause}}};
 
 const Method* find_method(std::string_view name) {
   for (const Method& method : kMethods) {
@@ -99,13 +102,12 @@ Expected<Step> Parser::method_arguments(Step step) {
     case StepKind::Every:
     case StepKind::For:
     case StepKind::ForEvents:
+    case StepKind::WithCause:
       return window_method(std::move(step));
     case StepKind::GroupBy:
       return group_method(std::move(step));
     case StepKind::Join:
-      return report_.fail(step.name_span,
-                          "the method Join is not part of this version yet; write "
-                          "'join b in source on b -> a' in a query that begins with 'from'");
+      return join_method(std::move(step));
     case StepKind::From:
       return report_.fail(step.name_span, "SelectMany is not part of this version yet");
     case StepKind::Where:
@@ -139,11 +141,13 @@ Expected<Step> Parser::method_arguments(Step step) {
   return step;
 }
 
-// Take(10), Every(1s), For(10s)
+// Take(10), Every(1s), For(10s), WithCause(sound)
 Expected<Step> Parser::window_method(Step step) {
   take();  // (
   const std::string context = fmt::format("in {}(…)", step.name);
-  if (step.kind == StepKind::Take) {
+  if (step.kind == StepKind::WithCause) {
+    step.least = CLEW_TRY(cause_class(context));
+  } else if (step.kind == StepKind::Take) {
     step.number = CLEW_TRY(positive_integer(context));
   } else {
     step.number = CLEW_TRY(positive_duration(context));
@@ -187,6 +191,54 @@ Expected<Step> Parser::group_method(Step step) {
     step.items.push_back({.name = given[1].names.front(), .expression = given[1].kids.front()});
   }
   return step;
+}
+
+// --- joins ---------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::string_view kJoinedRow = "what becomes of the two events, as (b, a) => new { … }";
+
+}  // namespace
+
+// After(sources, (b, a) => row), or After(sources, r => r.b, (r, a) => row)
+Expected<Step> Parser::join_method(Step step) {
+  if (same_word(step.name, "Join")) {
+    return report_.fail(step.name_span,
+                        "in a chain, After joins what happened before: "
+                        "'b.After(First(a), (b, a) => new { … })'");
+  }
+  step.left = same_word(step.name, "LeftAfter");
+  take();  // (
+  CLEW_TRY(join_method_sources(step));
+  SyntaxExpression row = CLEW_TRY(expression());
+  if (row.kind == SyntaxKind::Lambda && row.names.size() == 1) {
+    step.later.push_back({.name = row.names.front(), .expression = std::move(row.kids.front())});
+    CLEW_TRY(expect_symbol(",", fmt::format("and {}", kJoinedRow)));
+    row = CLEW_TRY(expression());
+  }
+  if (row.kind != SyntaxKind::Lambda || row.names.size() != 2) {
+    return report_.fail(row.span, fmt::format("expected {}", kJoinedRow));
+  }
+  CLEW_TRY(expect_symbol(")", fmt::format("at the end of {}(…)", step.name)));
+  if (row.names.front() == row.names.back()) {
+    return report_.fail(row.span, fmt::format("both are named '{}'", row.names.front()));
+  }
+  step.parameter = row.names.front();
+  step.name = row.names.back();
+  step.items.push_back({.expression = std::move(row.kids.front())});
+  return step;
+}
+
+// Up to the comma in front of the first lambda.
+Expected<void> Parser::join_method_sources(Step& step) {
+  const std::string context = fmt::format("and {}", kJoinedRow);
+  if (CLEW_TRY(filtered_sources(step))) return expect_symbol(",", context);
+  do {
+    CLEW_TRY(add_source(step.sources));
+    CLEW_TRY(expect_symbol(",", context));
+  } while (!at_lambda());
+  return {};
 }
 
 }  // namespace clew::query

@@ -3,7 +3,9 @@
 //
 //     clauses := "from" NAME "in" sources { clause }
 //     clause  := where | let | group | select | orderby | take | every | for | join | from
-//                | including
+//                | with | including
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "query/parser.h"
@@ -46,6 +48,7 @@ Expected<void> Parser::one_clause(SyntaxQuery& query) {
     return add_step(query, join_step());
   }
   if (at_word("from")) return add_step(query, from_step());
+  if (at_word("with")) return add_step(query, with_step());
   if (at_word("including")) return add_step(query, including_step());
   return {};
 }
@@ -224,12 +227,16 @@ Expected<Step> Parser::join_step() {
 }
 
 Expected<void> Parser::join_sources(Step& step) {
+  if (CLEW_TRY(filtered_sources(step))) return {};
+  step.sources = CLEW_TRY(sources());
+  return {};
+}
+
+// First(sources), FirstN(3, sources), …; false when none begins here.
+Expected<bool> Parser::filtered_sources(Step& step) {
   const bool is_first = at_word("first") || at_word("firstn");
   const bool is_recent = at_word("mostrecent") || at_word("mostrecentn");
-  if ((!is_first && !is_recent) || !at_symbol("(", 1)) {
-    step.sources = CLEW_TRY(sources());
-    return {};
-  }
+  if ((!is_first && !is_recent) || !at_symbol("(", 1)) return false;
   const bool is_counted = at_word("firstn") || at_word("mostrecentn");
   step.filter = is_first ? (is_counted ? JoinFilter::FirstN : JoinFilter::First)
                          : (is_counted ? JoinFilter::MostRecentN : JoinFilter::MostRecent);
@@ -242,7 +249,32 @@ Expected<void> Parser::join_sources(Step& step) {
     CLEW_TRY(expect_symbol(",", "after the number"));
   }
   step.sources = CLEW_TRY(sources());
-  return expect_symbol(")", "after the joined source");
+  CLEW_TRY(expect_symbol(")", "after the joined source"));
+  return true;
+}
+
+// with := "with" "cause" ">=" CLASS
+Expected<Step> Parser::with_step() {
+  take();
+  CLEW_TRY(expect_word("cause", "after 'with': which causes joins believe"));
+  CLEW_TRY(expect_symbol(">=", "after 'with cause'"));
+  Step step{.kind = StepKind::WithCause};
+  step.least = CLEW_TRY(cause_class("after 'with cause >='"));
+  return step;
+}
+
+Expected<causal::EdgeClass> Parser::cause_class(std::string_view context) {
+  constexpr std::string_view kNames = "explicit, sound, recipe or heuristic";
+  const auto& names = causal::kEdgeClassNames;
+  if (peek().kind != TokenKind::Name) return fail_expected(fmt::format("{} {}", kNames, context));
+  const auto found =
+      std::find_if(names.begin(), names.end(), [this](auto name) { return at_word(name); });
+  if (found == names.end()) {
+    return fail_here(fmt::format("'{}' says nothing of causes; they are known as {}{}", peek().text,
+                                 kNames, did_you_mean(peek().text, names)));
+  }
+  take();
+  return static_cast<causal::EdgeClass>(found - names.begin());
 }
 
 Expected<Step> Parser::from_step() {

@@ -15,12 +15,17 @@ namespace clew::query {
 Expected<std::vector<SyntaxSource>> Parser::sources() {
   std::vector<SyntaxSource> result;
   do {
-    if (result.size() == kSourcesMax) {
-      return fail_here(fmt::format("a union has at most {} sources", kSourcesMax));
-    }
-    result.push_back(CLEW_TRY(source()));
+    CLEW_TRY(add_source(result));
   } while (take_symbol(","));
   return result;
+}
+
+Expected<void> Parser::add_source(std::vector<SyntaxSource>& sources) {
+  if (sources.size() == kSourcesMax) {
+    return fail_here(fmt::format("a union has at most {} sources", kSourcesMax));
+  }
+  sources.push_back(CLEW_TRY(source()));
+  return {};
 }
 
 Expected<SyntaxSource> Parser::source() {

@@ -79,8 +79,11 @@ class Parser {
   Expected<Step> for_step();
   Expected<Step> including_step();
   Expected<Step> join_step();
+  Expected<Step> with_step();
+  Expected<causal::EdgeClass> cause_class(std::string_view context);
   Expected<Step> from_step();
   Expected<void> join_sources(Step& step);
+  Expected<bool> filtered_sources(Step& step);
   Expected<SyntaxItem> select_item();
   Expected<SyntaxItem> plain_item();
   Expected<uint64_t> positive_duration(std::string_view context);
@@ -94,10 +97,13 @@ class Parser {
   Expected<Step> method_arguments(Step step);
   Expected<Step> window_method(Step step);
   Expected<Step> group_method(Step step);
+  Expected<Step> join_method(Step step);
+  Expected<void> join_method_sources(Step& step);
   Expected<Step> lambda_step(Step step, SyntaxExpression lambda);
 
   // --- parse_source.cc
   Expected<std::vector<SyntaxSource>> sources();
+  Expected<void> add_source(std::vector<SyntaxSource>& sources);
   Expected<SyntaxSource> source();
   Expected<SyntaxSource> source_head();
   Expected<SyntaxSource> scoped_source(Scope scope);

@@ -92,6 +92,8 @@ class Printer {
     for (const Join& each : query_.joins) {
       line(join(each));
     }
+    if (query_.least_cause)
+      line(fmt::format("with cause >= {}", causal::name_of(*query_.least_cause)));
     for (const NamedExpression& let : query_.lets) {
       line(fmt::format("let {} = {}", let.name, print_expression(let.expression, query_)));
     }

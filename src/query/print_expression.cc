@@ -24,6 +24,7 @@ Precedence precedence_of(const Expression& expression) {
     case ExpressionKind::In:
       return Precedence::Comparison;
     case ExpressionKind::Call:
+      if (expression.function == Function::IsNothing) return precedence_of(BinaryOperator::Equal);
       return expression.function == Function::Like ? Precedence::Comparison : Precedence::Primary;
     case ExpressionKind::Unary:
     case ExpressionKind::Convert:
@@ -153,7 +154,6 @@ class ExpressionPrinter {
   [[nodiscard]] std::string join_column(const Expression& expression) const {
     const Join& join = query_.joins[expression.stream - 1U];
     const std::vector<NamedExpression>& columns = join.subquery[0].columns;
-    if (columns.size() == 1) return join.name;
     return fmt::format("{}[{}]", join.name, print_string(columns[expression.index].name));
   }
 
@@ -247,6 +247,10 @@ class ExpressionPrinter {
     if (expression.function == Function::Like) {
       return fmt::format("{} like {}", operand(expression.operands[0], Precedence::Shift),
                          print(expression.operands[1]));
+    }
+    if (expression.function == Function::IsNothing) {
+      const Precedence least = tighter(precedence_of(BinaryOperator::Equal));
+      return fmt::format("{} == null", operand(expression.operands[0], least));
     }
     std::string arguments;
     for (const Expression& each : expression.operands) {
@@ -353,6 +357,8 @@ std::string_view name_of(Function function) {
       return "sample";
     case Function::Hex:
       return "hex";
+    case Function::IsNothing:
+      return "isnothing";
     case Function::Extension:
       return "extension";
   }

@@ -14,6 +14,7 @@
 //     columns   the answer's columns: expressions over Value(i) and Aggregate(i) only
 //     having    conjuncts over Value(i) and Aggregate(i): rows that stay
 //     order     sort keys over Value(i) and Aggregate(i); then take
+//     least_cause  which edges joins believe
 //     including_open  calls of return sources that are open at the end are events, too
 //
 // Everything above the line `columns` is about one event. The normaliser has moved floating-point
@@ -31,6 +32,7 @@
 #include <vector>
 
 #include "abi/aggregate.h"
+#include "causal/edge.h"
 #include "query/operators.h"
 #include "query/span.h"
 #include "target/type_description.h"
@@ -122,6 +124,7 @@ enum class Function : uint8_t {
   Like,        // (string, pattern constant): % is any run, _ any one byte, \ escapes. int32.
   Sample,      // (n constant >= 1): 1 for one in n evaluations of this thread, else 0. int32.
   Hex,         // (integer) string "0x…"; in columns only.
+  IsNothing,   // (any): 1 where a left join found nothing to compute it from. int32. Behind joins.
   Extension,   // (integers): a function of an extension, whose name is Expression::text.
 };
 
@@ -306,10 +309,16 @@ struct Query {
   std::optional<uint64_t> for_ns;      // End of the session, from its start.
   std::optional<uint64_t> for_events;  // End after so many events have passed `where`.
   bool including_open = false;         // At the end, calls that have not returned are events, too.
+  // Of joins: edges that are known less well are unknown. None: the query does not say.
+  std::optional<causal::EdgeClass> least_cause;
   std::vector<Enumeration> enumerations;
 
   bool operator==(const Query&) const = default;
 };
+
+inline causal::EdgeClass least_cause(const Query& query) {
+  return query.least_cause.value_or(causal::kLeastBelieved);
+}
 
 // Whether an Aggregate node occurs.
 bool has_aggregate(const Expression& expression);

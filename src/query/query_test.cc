@@ -111,6 +111,24 @@ TEST(Query, ASourceThatNobodyKnowsIsToldWithTheNearest) {
             "");
 }
 
+bool joins_in(const std::string& text) {
+  const auto places = places_of_sources({.name = "query", .text = text});
+  EXPECT_TRUE(places.has_value()) << places.error().message;
+  return places->joins;
+}
+
+// Those of queries that it goes on from are its own.
+TEST(Query, ItIsKnownBeforehandWhetherItJoins) {
+  const std::string named = "var q = entry(\"b\").After(entry(\"a\"), (b, a) => new { b, a });\n";
+  EXPECT_TRUE(joins_in("from b in entry(\"b\") join a in entry(\"a\") on a -> b"));
+  EXPECT_TRUE(joins_in(named + "q.Select(r => r.a.pid)"));
+  EXPECT_TRUE(
+      joins_in(named + "var r = from x in q where x.a.pid > 3; from y in r select y.b.pid"));
+  EXPECT_TRUE(joins_in(
+      "from r in (from b in entry(\"b\") join a in entry(\"a\") on a -> b) select count()"));
+  EXPECT_FALSE(joins_in(named + "from b in entry(\"b\") select b.pid"));
+}
+
 TEST(Query, ATextOverTheLimitIsRefused) {
   const Expected<Query> query = parsed(std::string(kTextMaxBytes + 1, ' '));
   ASSERT_FALSE(query);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "causal/edge.h"
 #include "query/query.h"
 #include "query/span.h"
 
@@ -100,7 +101,8 @@ enum class StepKind : uint8_t {
   ForEvents,  // number
   IncludingOpen,
   Join,
-  From,  // A second from.
+  WithCause,  // least
+  From,       // A second from.
   Distinct,
   Aggregate,  // A method that ends a chain: Count(p), Sum(f), …; text = its name
 };
@@ -113,6 +115,7 @@ struct Step {
   Span name_span{};
   std::vector<SyntaxItem> items{};
   uint64_t number = 0;
+  causal::EdgeClass least = causal::kLeastBelieved;
   // Join and From:
   std::vector<SyntaxSource> sources{};
   JoinFilter filter = JoinFilter::All;
@@ -121,6 +124,9 @@ struct Step {
   Span before_span{};
   std::string after{};
   Span after_span{};
+  // Of a join in a chain: which event of the row happens later, r => r.b; none: the row is one. Its
+  // row is items[0], a lambda of `parameter` and `name`.
+  std::vector<SyntaxItem> later{};
 };
 
 struct SyntaxQuery {

@@ -95,6 +95,10 @@ Expected<void> check_joined_query(const Query& query, const Reporter& report, Sp
   CLEW_TRY(check_causes(query.sources, report));
   if (query.including_open) return fail_open(report, span);
   if (query.shape == Shape::Groups) return fail(report, {span, "a join with groups"});
+  if (query.least_cause) {
+    return report.fail(span,
+                       "which causes are believed is said once, in the query that joins this one");
+  }
   const bool has_end = query.every_ns || query.for_ns || query.for_events;
   if (query.take || has_end || !query.order.empty()) {
     return report.fail(span, "a query that is joined has no order and no end of its own");

@@ -2,6 +2,7 @@
 #include "session/recorded_file.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -37,17 +38,22 @@ Expected<std::unique_ptr<RecordedFile>> RecordedFile::open(const std::string& pa
   return file;
 }
 
+// One place can be several sources: where a request begins, there can be a stream, too. The next
+// one of the name is meant then.
 Expected<void> RecordedFile::find_wanted(const query::Query& query, const query::Reporter& report) {
   wanted_.assign(recording_.sources.size(), false);
   const std::vector<std::string_view> known(recording_.sources.begin(), recording_.sources.end());
   for (const query::Source& source : query.sources) {
     const std::string text = query::print(source);
-    const auto found = std::find(known.begin(), known.end(), text);
+    auto found = std::find(known.begin(), known.end(), text);
     if (found == known.end()) {
       return report.fail(source.span, fmt::format("the file has no events of {}, only of {}", text,
                                                   fmt::join(known, ", ")));
     }
-    wanted_[static_cast<size_t>(found - known.begin())] = true;
+    const auto is_taken = [&] { return wanted_[static_cast<size_t>(found - known.begin())]; };
+    while (found != known.end() && is_taken())
+      found = std::find(std::next(found), known.end(), text);
+    if (found != known.end()) wanted_[static_cast<size_t>(found - known.begin())] = true;
   }
   return {};
 }

@@ -12,7 +12,7 @@
 
 #include "base/assert.h"
 #include "base/clock_ns.h"
-#include "query/cause.h"
+#include "causal/edge.h"
 
 namespace clew::session {
 namespace {
@@ -361,11 +361,9 @@ void Session::note(Expected<void> done) {
 }
 
 uint64_t lost_edges(const collect::Losses& losses, const plan::Joined& joined) {
-  // The last five are of an earlier session's joins.
-  constexpr std::array<std::string_view, 9> kNone = {
-      collect::kMissedForks,        collect::kMissedFollowed,  collect::kMissedUprobes,
-      collect::kMissedUnpaired,     collect::kMissedNoRequest, collect::kMissedNoContext,
-      collect::kMissedOtherRequest, collect::kMissedAmbiguous, collect::kMissedBesideLoss};
+  constexpr std::array<std::string_view, 4> kNone = {
+      collect::kMissedForks, collect::kMissedFollowed, collect::kMissedUprobes,
+      collect::kMissedUnpaired};
   uint64_t lost = 0;
   for (const auto& [cause, count] : losses.dropped)
     lost += count;
@@ -384,6 +382,7 @@ void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
   const causal::GraphCounts& graph = counts.graph;
   count_cause(losses.missed, collect::kMissedNoRequest, graph.orphans);
   count_cause(losses.missed, collect::kMissedNoContext, graph.missing);
+  count_cause(losses.missed, collect::kMissedWeak, graph.weak);
   count_cause(losses.missed, collect::kMissedOtherRequest, graph.mixed);
   count_cause(losses.missed, collect::kMissedAmbiguous, counts.sockets.ambiguous);
   count_cause(losses.missed, collect::kMissedBesideLoss, counts.skipped);
@@ -391,12 +390,12 @@ void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
   count_cause(losses.dropped, collect::kDroppedJoinRows, counts.cut);
   losses.causal[std::string(collect::kCausalRequests)] = graph.requests;
   for (size_t i = 0; i < graph.edges.size(); ++i)
-    count_cause(losses.causal, query::name_of(static_cast<causal::EdgeClass>(i)), graph.edges[i]);
+    count_cause(losses.causal, causal::name_of(static_cast<causal::EdgeClass>(i)), graph.edges[i]);
 }
 
 }  // namespace
 
-collect::Losses Session::losses() {
+collect::Losses Session::losses_of_events() {
   collect::Losses all;
   for (Source* each : input_.sources) {
     collect::Losses some = each->losses();
@@ -410,8 +409,13 @@ collect::Losses Session::losses() {
     all.merge(some);
   }
   all.merge(input_.beside);
-  if (joins_) add_joins(joins_->counts(), all);
   all.window_ms = std::max(all.window_ms, window_ms_);
+  return all;
+}
+
+collect::Losses Session::losses() {
+  collect::Losses all = losses_of_events();
+  if (joins_) add_joins(joins_->counts(), all);
   return all;
 }
 

@@ -75,6 +75,8 @@ class Session {
 
   // Of all sources so far, and what is beside them.
   collect::Losses losses();
+  // Without what is counted where they are joined: whoever reads their file joins them anew.
+  collect::Losses losses_of_events();
 
  private:
   using Time = std::chrono::steady_clock;

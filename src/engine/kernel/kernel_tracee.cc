@@ -248,6 +248,8 @@ void KernelTracee::enable_family(uint32_t clause, std::vector<kernel::MachineEna
   const KernelSite& site = begins ? family_->begins : family_->ends;
   kernel::Probe probe = site.probe;
   probe.id = kFamilyProbe + (begins ? 0 : 1);
+  // An end that is missed is no hit: its pid stays in the family, until the session's end.
+  probe.ignores_nested = !begins;
   enablings.push_back({std::move(probe), {clause}});
   enabled_names_.push_back(site.names);
   enabled_sites_.push_back(SIZE_MAX);
