@@ -43,6 +43,13 @@ std::string_view name_of(query::Act act) {
   return "";
 }
 
+// With its class, which an end has none of: it is always believed.
+std::string describe(const query::Cause& cause, causal::EdgeClass least) {
+  if (cause.act == query::Act::End) return std::string(name_of(cause.act));
+  return fmt::format("{} ({}{})", name_of(cause.act), causal::name_of(cause.how),
+                     cause.how > least ? ", not believed" : "");
+}
+
 std::string describe(const query::Join& join) {
   constexpr std::array<std::string_view, 5> kFilters = {"all of", "the first of", "the first of",
                                                         "the most recent of", "the most recent of"};
@@ -69,7 +76,7 @@ std::string print(const Joined& joined, const Query& query,
     for (const JoinRole& role : joined.roles[i]) {
       if (!role.carrier || !is_there(static_cast<uint16_t>(i))) continue;
       line("node", fmt::format("{} {}", query::print(joined.events.sources[i]),
-                               name_of(role.carrier->cause.act)));
+                               describe(role.carrier->cause, joined.least_cause)));
     }
   }
   for (const query::Join& join : query.joins)
