@@ -6,7 +6,7 @@ _clew_options() {
   local request="-p --pid -n --name -c --command --vocabulary --ext --no-branch-guards --fuel \
     --allow-missing -y --yes -f --follow --allow-late-uprobe-danger --uprobes --no-uprobes --copies"
   local output="--for --every --format --json --csv --chart --stream --sqlite --folded --svg \
-    -o --output --spill --from -q --quiet -v --verbose"
+    -o --output --spill --from --graph --graph-of -q --quiet -v --verbose"
   case "$1" in
     run) echo "$request $output" ;;
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
@@ -35,7 +35,8 @@ _clew_value() {
     -c | --command) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "text json csv chart stream sqlite folded svg" -- "$2") ;;
     --for | --every) mapfile -t COMPREPLY < <(compgen -W "100ms 1s 5s 10s 1m" -- "$2") ;;
-    -o | --output | --spill | --from | --file | --vocabulary | --ext | --source | --policy | --bundle | --gdb)
+    --graph-of) mapfile -t COMPREPLY < <(compgen -W "slowest first last" -- "$2") ;;
+    -o | --output | --spill | --from | --graph | --file | --vocabulary | --ext | --source | --policy | --bundle | --gdb)
       mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
     *) return 1 ;;
   esac

@@ -122,6 +122,10 @@ std::vector<Column> columns_of(const query::Query& query) {
   return columns;
 }
 
+Column column_of(const query::Input& input) {
+  return {.name = input.name, .type = column_type(input.type), .unit = unit_of(input.type.unit)};
+}
+
 bool has_top(const query::Query& query) {
   return std::any_of(query.aggregates.begin(), query.aggregates.end(), [](const auto& aggregate) {
     return aggregate.function == abi::AggregateFunction::TopK;

@@ -15,6 +15,9 @@ aggregate::TableSchema schema_of(const query::Query& query);
 // Of its rows.
 std::vector<aggregate::Column> columns_of(const query::Query& query);
 
+// Of one value of events.
+aggregate::Column column_of(const query::Input& input);
+
 // The key that top-k counts stands behind the query's values. False: no aggregate is one.
 bool has_top(const query::Query& query);
 

@@ -92,10 +92,12 @@ class Joins::Stage {
   Filter filter_;
 };
 
-Joins::Joins(const plan::Joined& joined, causal::Sockets::ProfileOf profile_of, JoinLimits limits)
+Joins::Joins(const plan::Joined& joined, causal::Sockets::ProfileOf profile_of, JoinLimits limits,
+             JoinObserver* observer)
     : joined_(joined),
       limits_(limits),
-      graph_(limits.graph, joined.least_cause),
+      observer_(observer),
+      graph_(limits.graph, joined.least_cause, observer),
       sockets_(graph_, std::move(profile_of)),
       asker_(joined.stages.size()) {
   if (std::any_of(joined.roles.begin(), joined.roles.end(), sends)) looks_ahead_ns_ = kLateNs;
@@ -170,13 +172,17 @@ void Joins::take_event(Values event) {
   const uint64_t source = plan::bits_of(event[plan::Joined::kSource]);
   if (source >= joined_.roles.size()) return;  // A recording can say anything.
   const causal::Thread thread = thread_of(event);
+  if (observer_ != nullptr) observer_->comes(event, thread);
   std::optional<std::optional<Moment>> moment;
   for (const plan::JoinRole& role : joined_.roles[source]) {
     if (role.carrier) {
       act(role, thread, event);
       continue;
     }
-    if (!moment) moment = graph_.event(thread);
+    if (!moment) {
+      moment = graph_.event(thread);
+      if (observer_ != nullptr && *moment) observer_->happens(**moment);
+    }
     std::vector<Value> values;
     for (const size_t column : joined_.stages[role.stage].streams[role.stream].columns)
       values.push_back(event[column]);
@@ -197,7 +203,7 @@ void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event)
       graph_.begin(thread, cause.how);
       return sockets_.set_own(thread);
     case query::Act::End:
-      return sockets_.leave(thread);
+      return end(thread);
     case query::Act::Put:
       return graph_.put(thread, key, cause.how);
     case query::Act::Take:
@@ -256,8 +262,20 @@ void Joins::send_ahead(const causal::Passage& received) {
   }
 }
 
+// With the one that it was taken for as it began, else its request would never be over.
+void Joins::end(causal::Thread thread) {
+  sockets_.leave(thread);
+  const auto parent = parents_.find(thread.tid);
+  if (parent == parents_.end()) return;
+  const int64_t other = thread.pid == thread.tid ? parent->second : thread.tid;
+  graph_.end({.pid = other, .tid = thread.tid});
+  parents_.erase(parent);
+}
+
 // The number is of a thread of the same process, or of the first one of another.
 void Joins::fork(causal::Thread parent, int64_t child, causal::EdgeClass how) {
+  if (parents_.size() >= limits_.graph.threads) parents_.clear();
+  parents_[child] = parent.pid;
   graph_.fork(parent, {.pid = parent.pid, .tid = child}, how);
   graph_.fork(parent, {.pid = child, .tid = child}, how);
 }
@@ -277,11 +295,18 @@ void Joins::give(size_t stage, uint16_t stream, const std::optional<Moment>& mom
   RowBatch joined(plan.width);
   joining.into = &joined;
   if (!join(stage, 0, joining)) ++counts_.cut;
-  if (stage == 0) return stages_[0]->take(joined, *rows_);
+  if (stage == 0) return answer(joined, moment);
   RowBatch rows(plan.rest.values.size());
   stages_[stage]->take(joined, rows);
   for (size_t i = 0; i < rows.size(); ++i)
     give(asker_[stage].first, asker_[stage].second, moment, rows.at(i));
+}
+
+void Joins::answer(RowBatch& joined, const std::optional<Moment>& moment) {
+  const uint64_t before = rows_->size() + passed();
+  stages_[0]->take(joined, *rows_);
+  const uint64_t rows = rows_->size() + passed() - before;
+  if (observer_ != nullptr && moment && rows != 0) observer_->gives(*moment, rows);
 }
 
 // False: only the request itself is left, and it is too much alone.

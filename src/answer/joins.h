@@ -22,6 +22,7 @@
 #include "aggregate/value.h"
 #include "answer/decode.h"
 #include "answer/group.h"
+#include "answer/join_observer.h"
 #include "answer/operator.h"
 #include "answer/row_batch.h"
 #include "causal/graph.h"
@@ -46,9 +47,9 @@ struct JoinCounts {
 
 class Joins {
  public:
-  // Borrows `joined`.
+  // Borrows `joined`, and the observer, which may be null.
   explicit Joins(const plan::Joined& joined, causal::Sockets::ProfileOf profile_of,
-                 JoinLimits limits = {});
+                 JoinLimits limits = {}, JoinObserver* observer = nullptr);
   ~Joins();
   Joins(const Joins&) = delete;
   Joins& operator=(const Joins&) = delete;
@@ -98,10 +99,12 @@ class Joins {
 
   void take_event(Values event);
   void act(const plan::JoinRole& role, causal::Thread thread, Values event);
+  void end(causal::Thread thread);
   void fork(causal::Thread parent, int64_t child, causal::EdgeClass how);
   void act_on_socket(const plan::JoinRole& role, causal::Thread thread, Values event);
   void find_sends(RowBatch& events);
   void send_ahead(const causal::Passage& received);
+  void answer(RowBatch& joined, const std::optional<causal::Moment>& moment);
   void give(size_t stage, uint16_t stream, const std::optional<causal::Moment>& moment,
             Values values);
   void keep(size_t stage, uint16_t stream, const causal::Moment& moment, Values values);
@@ -113,6 +116,7 @@ class Joins {
 
   const plan::Joined& joined_;
   JoinLimits limits_;
+  JoinObserver* observer_;
   causal::Graph graph_;
   causal::Sockets sockets_;
   // What is sent in the events that are taken, by stream: bytes may be seen to be read before the
@@ -132,6 +136,7 @@ class Joins {
   RowBatch* rows_ = nullptr;  // Of take().
   std::unordered_map<uint64_t, std::vector<BySegment>> requests_;
   size_t kept_ = 0;
+  std::unordered_map<int64_t, int64_t> parents_;  // Processes of children, by the number.
   uint64_t order_ = 0;
   JoinCounts counts_;
 };

@@ -183,5 +183,23 @@ TEST_P(PivotQueries, Q9AveragesAnotherQueryByJob) {
   EXPECT_EQ(scene.lines(), (Strings{"1 20", "2 40"}));
 }
 
+// What every tracepoint of the paper exports (section 3), by the paper's names, of either stream.
+TEST(PivotQueries, HaveTheExportsOfEveryTracepoint) {
+  Scene scene(golden("pivot_exports"));
+  const auto exports = [](int64_t pid, int64_t time, const char* host, const char* process,
+                          const char* probe) {
+    return Exports{{"pid", pid},
+                   {"time", time},
+                   {"host", std::string(host)},
+                   {"procName", std::string(process)},
+                   {"probe", std::string(probe)}};
+  };
+  scene.begin(1);
+  scene.hit(1, "ReceiveRequest", exports(7, 100, "A", "client", "ReceiveRequest"));
+  scene.branch(1, 2);
+  scene.hit(2, "SendResponse", exports(8, 142, "B", "server", "SendResponse"));
+  EXPECT_EQ(scene.lines(), (Strings{"A client ReceiveRequest 1 B SendResponse 42"}));
+}
+
 }  // namespace
 }  // namespace clew::answer

@@ -41,18 +41,19 @@ Graph::Request* Graph::find(uint64_t request) {
   return &found->second;
 }
 
-void Graph::drop(uint64_t request) {
+void Graph::drop(uint64_t request, bool is_over) {
   const auto found = requests_.find(request);
   CLEW_ASSERT(found != requests_.end());
   reaches_ -= found->second.reaches;
   ages_.erase(found->second.age);
   requests_.erase(found);
   gone_.push_back(request);
+  if (observer_ != nullptr) observer_->is_gone(request, is_over);
 }
 
 bool Graph::forget_one() {
   if (ages_.empty()) return false;
-  drop(ages_.front());
+  drop(ages_.front(), false);
   ++counts_.forgotten;
   return true;
 }
@@ -64,7 +65,7 @@ void Graph::release(uint64_t request) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
   CLEW_ASSERT(found->second.references > 0);
-  if (--found->second.references == 0) drop(request);
+  if (--found->second.references == 0) drop(request, true);
 }
 
 template <typename Who>
@@ -77,6 +78,7 @@ void Graph::leave(Places<Who>& places, const Who& who) {
   if constexpr (std::is_same_v<Who, Thread>) {
     const auto request = requests_.find(place.request);
     if (request != requests_.end()) request->second.segments[place.segment].has_thread = false;
+    if (observer_ != nullptr) observer_->leaves(place);
   }
   release(place.request);
 }
@@ -130,6 +132,7 @@ void Graph::begin(Thread thread, EdgeClass how) {
   made.segments.push_back({.before = std::make_shared<const Reaches>()});
   set(threads_, thread, {.request = request}, limits_.threads);
   ++counts_.requests;
+  if (observer_ != nullptr) observer_->begins(thread, {.request = request});
 }
 
 void Graph::end(Thread thread) {
@@ -141,6 +144,7 @@ void Graph::put(Thread thread, ContextKey key, EdgeClass how) {
   if (place == nullptr) return leave(keys_, key);
   set(keys_, key, Place(*place), limits_.contexts);
   keys_.all.at(key).how = how;
+  if (observer_ != nullptr) observer_->puts(key, *place);
 }
 
 // What happened before a segment that goes on behind all of these places.
@@ -165,7 +169,7 @@ std::optional<Graph::Place> Graph::add_segment(const std::vector<Place>& behind)
   Request* const request = find(id);
   CLEW_ASSERT(request != nullptr);
   if (request->segments.size() >= limits_.segments) {
-    drop(id);
+    drop(id, false);
     ++counts_.forgotten;
     return std::nullopt;
   }
@@ -189,6 +193,13 @@ void Graph::go_on(Thread thread, const std::vector<Place>& behind) {
   }
 }
 
+// Behind go_on(), where the request may have been too much.
+void Graph::tell(Thread thread, const GraphObserver::Crossing& crossing) const {
+  const auto found = threads_.all.find(thread);
+  if (found == threads_.all.end() || !knows(found->second.place.request)) return;
+  observer_->goes_on(thread, found->second.place, crossing);
+}
+
 void Graph::take(Thread thread, ContextKey key, EdgeClass how) {
   const Place* const from = place_of(keys_, key);
   if (from == nullptr) {
@@ -198,7 +209,9 @@ void Graph::take(Thread thread, ContextKey key, EdgeClass how) {
   const EdgeClass known = class_of(key, how);
   if (is_weak(known)) return leave(threads_, thread);
   ++counts_.edges[static_cast<size_t>(known)];
-  go_on(thread, {*from});
+  const Place behind = *from;
+  go_on(thread, {behind});
+  if (observer_ != nullptr) tell(thread, {.how = known, .from = {{.place = behind, .key = key}}});
 }
 
 void Graph::join(Thread thread, ContextKey key, EdgeClass how) {
@@ -216,14 +229,20 @@ void Graph::join(Thread thread, ContextKey key, EdgeClass how) {
   const EdgeClass known = class_of(key, how);
   if (is_weak(known)) return leave(threads_, thread);
   ++counts_.edges[static_cast<size_t>(known)];
-  go_on(thread, {*own, *from});
+  const Place before = *own;
+  const Place behind = *from;
+  go_on(thread, {before, behind});
+  if (observer_ != nullptr)
+    tell(thread, {.how = known, .own = before, .from = {{.place = behind, .key = key}}});
 }
 
 void Graph::fork(Thread parent, Thread child, EdgeClass how) {
   const Place* const place = place_of(threads_, parent);
   if (place == nullptr || is_weak(how)) return leave(threads_, child);
   ++counts_.edges[static_cast<size_t>(how)];
-  go_on(child, {*place});
+  const Place behind = *place;
+  go_on(child, {behind});
+  if (observer_ != nullptr) tell(child, {.how = how, .from = {{.place = behind}}});
 }
 
 bool Graph::is_behind(const Place& place, const Place& other) const {
@@ -255,30 +274,34 @@ bool Graph::resume(Thread thread, const std::vector<Place>& behind) {
   const Segment& segment = requests_.at(last.request).segments[last.segment];
   if (segment.has_thread || segment.thread != thread || segment.steps != last.step) return false;
   set(threads_, thread, last, limits_.threads);
+  if (observer_ != nullptr) observer_->comes_back(last);
   return true;
 }
 
 void Graph::enter(Thread thread, std::span<const ContextKey> keys, EdgeClass how) {
   std::vector<Place> behind;
-  EdgeClass known = how;
+  GraphObserver::Crossing crossing{.how = how};
   for (const ContextKey& key : keys) {
     const Place* const place = place_of(keys_, key);
     if (place == nullptr || (!behind.empty() && place->request != behind[0].request)) continue;
     behind.push_back(*place);
-    known = std::max(known, class_of(key, how));
+    crossing.how = std::max(crossing.how, class_of(key, how));
+    crossing.from.push_back({.place = *place, .key = key});
   }
   if (behind.empty()) ++counts_.missing;
-  if (behind.empty() || is_weak(known)) return leave(threads_, thread);
-  ++counts_.edges[static_cast<size_t>(known)];
+  if (behind.empty() || is_weak(crossing.how)) return leave(threads_, thread);
+  ++counts_.edges[static_cast<size_t>(crossing.how)];
   const Place* const own = place_of(threads_, thread);
   if (own != nullptr && own->request == behind[0].request) {
-    const bool is_there = std::all_of(behind.begin(), behind.end(), [&](const Place& place) {
-      return is_behind(*own, place);
-    });
+    const bool is_there = std::all_of(behind.begin(), behind.end(),
+                                      [&](const Place& place) { return is_behind(*own, place); });
     if (is_there) return;
+    crossing.own = *own;
     behind.push_back(*own);
   }
-  if (!resume(thread, behind)) go_on(thread, behind);
+  if (resume(thread, behind)) return;
+  go_on(thread, behind);
+  if (observer_ != nullptr) tell(thread, crossing);
 }
 
 void Graph::gather(Thread thread, ContextKey key) {
@@ -286,17 +309,23 @@ void Graph::gather(Thread thread, ContextKey key) {
   if (own == nullptr) return;
   const Place place = *own;
   const Place* const before = place_of(keys_, key);
-  if (before == nullptr || is_behind(place, *before))
-    return set(keys_, key, place, limits_.contexts);
-  if (before->request != place.request) return set(keys_, key, place, limits_.contexts);
-  const std::optional<Place> both = add_segment({*before, place});
-  if (both) set(keys_, key, *both, limits_.contexts);
+  const bool is_behind_it =
+      before == nullptr || before->request != place.request || is_behind(place, *before);
+  const std::optional<Place> both =
+      is_behind_it ? std::optional(place) : add_segment({*before, place});
+  if (!both) return;
+  set(keys_, key, *both, limits_.contexts);
+  if (observer_ == nullptr) return;
+  if (!is_behind_it) observer_->comes_together(*both);
+  observer_->puts(key, place);
 }
 
 void Graph::copy(ContextKey from, ContextKey to) {
   const Place* const place = place_of(keys_, from);
   if (place == nullptr) return leave(keys_, to);
-  set(keys_, to, Place(*place), limits_.contexts);
+  const Place at = *place;
+  set(keys_, to, at, limits_.contexts);
+  if (observer_ != nullptr) observer_->puts(to, at);
 }
 
 std::optional<uint64_t> Graph::request_of(Thread thread) {
@@ -311,7 +340,7 @@ std::optional<uint64_t> Graph::request_of(ContextKey key) {
 
 void Graph::lose() {
   while (!ages_.empty())
-    drop(ages_.front());
+    drop(ages_.front(), false);
   threads_ = {};
   keys_ = {};
 }

@@ -58,6 +58,37 @@ struct Reach {
   uint64_t step = 0;
 };
 
+// What becomes of requests, for whoever draws them. Moments are places: behind their steps.
+class GraphObserver {
+ public:
+  // What a segment goes on from besides what its thread did itself.
+  struct From {
+    Moment place{};
+    std::optional<ContextKey> key = std::nullopt;  // None: no object carried it, as at a fork.
+  };
+  struct Crossing {
+    EdgeClass how = EdgeClass::Explicit;
+    std::optional<Moment> own = std::nullopt;  // What its thread did is before it, too.
+    std::vector<From> from{};
+  };
+
+  GraphObserver() = default;
+  GraphObserver(const GraphObserver&) = delete;
+  GraphObserver& operator=(const GraphObserver&) = delete;
+  virtual ~GraphObserver() = default;
+  virtual void begins(Thread thread, const Moment& at) = 0;
+  virtual void puts(const ContextKey& key, const Moment& at) = 0;
+  // A segment of the thread begins, in the same request as all that it goes on from.
+  virtual void goes_on(Thread thread, const Moment& at, const Crossing& crossing) = 0;
+  virtual void leaves(const Moment& at) = 0;
+  // The thread of this segment has left it, and goes on in it.
+  virtual void comes_back(const Moment& at) = 0;
+  // A segment begins that no thread is in, behind two others.
+  virtual void comes_together(const Moment& at) = 0;
+  // Nothing more comes of it: it is over, or it was forgotten before.
+  virtual void is_gone(uint64_t request, bool is_over) = 0;
+};
+
 struct GraphCounts {
   std::array<uint64_t, kEdgeClasses> edges{};
   uint64_t requests = 0;
@@ -78,9 +109,10 @@ struct GraphLimits {
 
 class Graph {
  public:
-  // What is known less well than `least` is unknown.
-  explicit Graph(GraphLimits limits = {}, EdgeClass least = EdgeClass::Heuristic)
-      : limits_(limits), least_(least) {}
+  // What is known less well than `least` is unknown. Borrows the observer, which may be null.
+  explicit Graph(GraphLimits limits = {}, EdgeClass least = EdgeClass::Heuristic,
+                 GraphObserver* observer = nullptr)
+      : limits_(limits), least_(least), observer_(observer) {}
 
   // --- edges. All are of the thread's context: the place in a request where it is. Behind one that
   // is not known well enough the thread is in no request: what it did before is over for it.
@@ -169,10 +201,12 @@ class Graph {
   bool resume(Thread thread, const std::vector<Place>& behind);
   [[nodiscard]] bool is_behind(const Place& place, const Place& other) const;
   std::shared_ptr<const Reaches> reaches_behind(Request& request, const std::vector<Place>& behind);
-  void drop(uint64_t request);
+  void drop(uint64_t request, bool is_over);
+  void tell(Thread thread, const GraphObserver::Crossing& crossing) const;
 
   GraphLimits limits_;
   EdgeClass least_;
+  GraphObserver* observer_;
   GraphCounts counts_;
   uint64_t last_request_ = 0;
   size_t reaches_ = 0;

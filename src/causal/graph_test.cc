@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -465,6 +467,104 @@ TEST(Graph, ACopyIsWhereItsKeyWas) {
   EXPECT_FALSE(happened_before(graph, later, there));
   graph.copy(kHome, kBytes);
   EXPECT_FALSE(graph.request_of(kBytes));
+}
+
+// --- who watches --------------------------------------------------------------------------------
+
+std::string text_of(const Moment& at) {
+  return std::to_string(at.request) + "." + std::to_string(at.segment) + "." +
+         std::to_string(at.step);
+}
+
+class Watcher final : public GraphObserver {
+ public:
+  void begins(Thread thread, const Moment& at) override {
+    said.push_back("begins " + std::to_string(thread.tid) + " " + text_of(at));
+  }
+  void puts(const ContextKey& key, const Moment& at) override {
+    said.push_back("puts " + std::to_string(key.object) + " " + text_of(at));
+  }
+  void goes_on(Thread thread, const Moment& at, const Crossing& crossing) override {
+    std::string text = "goes on " + std::to_string(thread.tid) + " " + text_of(at);
+    if (crossing.own) text += " own " + text_of(*crossing.own);
+    for (const From& from : crossing.from) {
+      text += " from " + text_of(from.place);
+      if (from.key) text += " by " + std::to_string(from.key->object);
+    }
+    said.push_back(text);
+  }
+  void leaves(const Moment& at) override { said.push_back("leaves " + text_of(at)); }
+  void comes_back(const Moment& at) override { said.push_back("comes back " + text_of(at)); }
+  void comes_together(const Moment& at) override { said.push_back("together " + text_of(at)); }
+  void is_gone(uint64_t request, bool is_over) override {
+    said.push_back((is_over ? "over " : "forgotten ") + std::to_string(request));
+  }
+
+  std::vector<std::string> take() { return std::exchange(said, {}); }
+  std::vector<std::string> said;
+};
+
+using Said = std::vector<std::string>;
+
+TEST(Graph, SaysWhatBecomesOfRequests) {
+  Watcher watcher;
+  Graph graph({}, EdgeClass::Heuristic, &watcher);
+  graph.begin(kFirst);
+  (void)graph.event(kFirst);
+  graph.put(kFirst, {1, 7});
+  graph.take(kSecond, {1, 7}, kHow);
+  graph.fork(kSecond, kThird, EdgeClass::Sound);
+  EXPECT_EQ(watcher.take(),
+            (Said{"begins 1 1.0.0", "puts 7 1.0.1", "goes on 2 1.1.0 from 1.0.1 by 7",
+                  "goes on 3 1.2.0 from 1.1.0"}));
+  (void)graph.event(kSecond);
+  graph.put(kSecond, {1, 7});
+  graph.join(kFirst, {1, 7}, kHow);
+  EXPECT_EQ(watcher.take(),
+            (Said{"puts 7 1.1.1", "leaves 1.0.1", "goes on 1 1.3.0 own 1.0.1 from 1.1.1 by 7"}));
+  graph.take(kFirst, {1, 99}, kHow);  // Nobody has put it.
+  graph.end(kSecond);
+  graph.end(kThird);
+  EXPECT_EQ(watcher.take(), (Said{"leaves 1.3.0", "leaves 1.1.1", "leaves 1.2.0"}));
+  graph.put(kThird, {1, 7});  // Without a request: the key has none any more.
+  EXPECT_EQ(watcher.take(), Said{"over 1"});
+}
+
+TEST(Graph, SaysWhichRequestsAreForgotten) {
+  Watcher watcher;
+  Graph graph({.segments = 2}, EdgeClass::Heuristic, &watcher);
+  graph.begin(kFirst);
+  graph.put(kFirst, {1, 7});
+  graph.take(kSecond, {1, 7}, kHow);
+  watcher.take();
+  graph.take(kThird, {1, 7}, kHow);  // A third segment.
+  EXPECT_EQ(watcher.take(), Said{"forgotten 1"});
+  graph.begin(kSecond);
+  EXPECT_EQ(watcher.take(), (Said{"leaves 1.1.0", "begins 2 2.0.0"}));
+  graph.lose();
+  EXPECT_EQ(watcher.take(), Said{"forgotten 2"});
+}
+
+TEST(Graph, SaysWhereThreadsComeBackAndTogether) {
+  Watcher watcher;
+  Graph graph({}, EdgeClass::Heuristic, &watcher);
+  graph.begin(kFirst);
+  (void)graph.event(kFirst);
+  graph.gather(kFirst, kHome);
+  graph.end(kFirst);
+  graph.enter(kFirst, {{kHome}}, kHow);
+  graph.fork(kFirst, kSecond, kHow);
+  (void)graph.event(kSecond);
+  (void)graph.event(kFirst);
+  graph.gather(kFirst, kHome);
+  watcher.take();
+  graph.gather(kSecond, kHome);
+  EXPECT_EQ(watcher.take(), (Said{"together 1.2.0", "puts 1 1.1.1"}));
+  graph.end(kFirst);
+  graph.gather(kSecond, kBytes);
+  graph.enter(kThird, {{kHome, kBytes}}, kHow);
+  EXPECT_EQ(watcher.take(), (Said{"leaves 1.0.2", "puts 1 1.1.1",
+                                  "goes on 3 1.3.0 from 1.2.0 by 1 from 1.1.1 by 1"}));
 }
 
 }  // namespace

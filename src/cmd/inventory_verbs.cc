@@ -69,7 +69,7 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
   fields->excludes(tracepoints)->excludes(kernel);
   tracepoints->excludes(kernel);
   app.add_option("--vocabulary", arguments.vocabularies,
-                 "more files or directories of tracepoints");
+                 "more files or directories of tracepoints, which are listed without a process");
 }
 
 }  // namespace
@@ -88,8 +88,9 @@ int list_verb(int argument_count, const char* const* arguments) {
   vocabularies.insert(vocabularies.end(), parsed.vocabularies.begin(), parsed.vocabularies.end());
   const bool has_program =
       !functions.pids.empty() || !functions.name_patterns.empty() || !functions.file.empty();
-  if (parsed.tracepoints ||
-      (!has_program && engine::names_tracepoints(functions.pattern, vocabularies))) {
+  const bool names_some =
+      !parsed.vocabularies.empty() || engine::names_tracepoints(functions.pattern, vocabularies);
+  if (parsed.tracepoints || (!has_program && names_some)) {
     return print_or_report(engine::list_tracepoints(names, vocabularies));
   }
   return print_or_report(engine::list_functions(functions));

@@ -11,6 +11,7 @@
 
 #include "cmd/console.h"
 #include "cmd/duration.h"
+#include "cmd/graph_files.h"
 #include "cmd/outputs.h"
 #include "cmd/parse_arguments.h"
 #include "cmd/request.h"
@@ -31,6 +32,8 @@ struct RunArguments {
   bool quiet = false;
   std::string spill;
   std::string from;
+  std::vector<std::string> graphs;
+  std::string graph_of{output::name_of(output::GraphChoice::Slowest)};
 };
 
 // --format NAME, and an option for each format but the usual one.
@@ -71,6 +74,15 @@ void declare(CLI::App& app, RunArguments& arguments) {
   for (const char* option : {"--pid", "--name", "--command", "--for", "--every"}) {
     from->excludes(app.get_option(option));
   }
+  auto* graph =
+      app.add_option("--graph", arguments.graphs,
+                     "draw one request of a query with joins: threads, events and what was handed "
+                     "over; to a file .json, .dot or .svg; may be given several times")
+          ->allow_extra_args(false);
+  app.add_option("--graph-of", arguments.graph_of,
+                 "which of those that gave a row: slowest (default), first, last")
+      ->needs(graph)
+      ->check(CLI::IsMember({"slowest", "first", "last"}).description(""));
   app.add_flag("-q,--quiet", arguments.quiet, "only the answer and errors");
 }
 
@@ -126,10 +138,15 @@ Expected<int> run_query(const RunArguments& arguments) {
   places.about = about(request, arguments);
   Outputs outputs;
   CLEW_TRY(outputs.open(places));
+  GraphFiles graphs;
+  CLEW_TRY(graphs.open(arguments.graphs, arguments.output.files));
+  if (!arguments.graphs.empty()) request.graph = graphs.request(arguments.graph_of, places.about);
   request.accept = [&outputs](output::Columns columns) { return outputs.accept(columns); };
   const Expected<void> answered = answer(request, arguments.quiet, outputs);
   int status = answered ? kExitAnswered : report(answered.error());
   for (const Error& error : outputs.close(answered ? nullptr : &answered.error()))
+    status = report(error);
+  for (const Error& error : graphs.write(arguments.quiet))
     status = report(error);
   return status;
 }

@@ -71,6 +71,13 @@ Expected<void> check_begins(const query::Query& query, const std::vector<query::
 
 }  // namespace
 
+Expected<void> check_graph(const Request& request, bool has_joins) {
+  if (!request.graph || has_joins) return {};
+  return fail(ErrorCode::InvalidQuery,
+              "--graph draws which threads a request went through, and only a query with joins by "
+              "cause (join a in … on a -> b) follows requests; this one has none");
+}
+
 Expected<plan::Joined> separate_causes(const query::Query& query, const CauseRequest& request,
                                        std::span<const std::unique_ptr<Tracee>> tracees) {
   const auto is_there = [tracees](const query::Source& source) {
@@ -92,7 +99,7 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
     std::move(threads.begin(), threads.end(), std::back_inserter(carriers));
   }
   carriers.insert(carriers.end(), request.sockets.begin(), request.sockets.end());
-  return plan::separate(query, carriers, request.report);
+  return plan::separate(query, carriers, request.report, request.also);
 }
 
 // A hit of both would be two events, one of which happened before the other.

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "collect/losses.h"
+#include "engine/run.h"
 #include "engine/tracee.h"
 #include "plan/joined.h"
 #include "query/diagnostic.h"
@@ -24,8 +25,12 @@ struct CauseRequest {
   bool watches_threads = false;  // The kernel says which thread begins another.
   // And who sends and receives what; none: it is not asked, or does not say.
   std::vector<query::Carrier> sockets{};
-  bool allow_missing = false;  // A program or library that comes later may begin one.
+  bool allow_missing = false;        // A program or library that comes later may begin one.
+  std::vector<query::Field> also{};  // plan::separate()
 };
+
+// Errors: InvalidQuery, where a picture is asked of a query without joins.
+Expected<void> check_graph(const Request& request, bool has_joins);
 
 // Errors: InvalidQuery when no request begins in any of them, and those of plan::separate().
 Expected<plan::Joined> separate_causes(const query::Query& query, const CauseRequest& request,

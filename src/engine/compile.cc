@@ -25,6 +25,7 @@
 #include "query/parse.h"
 #include "query/socket_carriers.h"
 #include "query/vocabulary.h"
+#include "session/request_recorder.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -231,15 +232,16 @@ Expected<query::Query> Compiler::separate(const query::Query& query) {
   if (!result_.tracees.empty()) program.emplace(result_.tracees[0]->catalog());
   EventTypes types(catalogue_, events_, program ? &*program : nullptr, places_.kernel);
   const query::Reporter report(request_.text);
-  result_.joined =
-      CLEW_TRY(separate_causes(query,
-                               {.vocabulary = vocabulary_,
-                                .types = &types,
-                                .report = report,
-                                .watches_threads = watches_threads_,
-                                .sockets = carriers_of_sockets(query::least_cause(query), types),
-                                .allow_missing = request_.allow_missing || request_.follow_forks},
-                               result_.tracees));
+  result_.joined = CLEW_TRY(separate_causes(
+      query,
+      {.vocabulary = vocabulary_,
+       .types = &types,
+       .report = report,
+       .watches_threads = watches_threads_,
+       .sockets = carriers_of_sockets(query::least_cause(query), types),
+       .allow_missing = request_.allow_missing || request_.follow_forks,
+       .also = request_.graph ? session::RequestRecorder::fields() : std::vector<query::Field>{}},
+      result_.tracees));
   return result_.joined->events;
 }
 
@@ -354,6 +356,7 @@ Expected<void> Compiler::compile() {
   query::Query query = CLEW_TRY(parse());
   notices_.progress("finding sites");
   result_.query = query;
+  CLEW_TRY(check_graph(request_, !query.joins.empty()));
   if (!query.joins.empty()) query = CLEW_TRY(separate(query));
   if (plan::reads_stack(query) && !plan::can_walk_in_processes(query)) {
     kernels_reason_ = query.including_open

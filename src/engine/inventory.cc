@@ -16,7 +16,9 @@
 #include "engine/takeable.h"
 #include "inline/attachment.h"
 #include "inline/is_recorded.h"
+#include "query/cause.h"
 #include "query/fields.h"
+#include "query/print.h"
 #include "query/recording_fields.h"
 #include "query/vocabulary.h"
 #include "target/catalog.h"
@@ -198,6 +200,17 @@ std::string dump_line(const nlohmann::json& line) {
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+constexpr std::string_view kOfAllTracepoints =
+    "each exports host, timestamp, procId, procName, tracepoint, and what its place has, too "
+    "(clew list --fields)\n";
+
+// As a query would name it without the vocabulary.
+std::string place_text(const query::TracepointPlace& place) {
+  query::Source source = place.source;
+  source.label.clear();
+  return query::print(source);
+}
+
 std::string tracepoint_text(const query::TracepointDefinition& tracepoint, bool json) {
   const bool has_exports = !tracepoint.places.empty();
   if (json) {
@@ -207,6 +220,9 @@ std::string tracepoint_text(const query::TracepointDefinition& tracepoint, bool 
       const query::TracepointExport& exported = tracepoint.places[0].exports[i];
       line["exports"][exported.name] = exported.text;
     }
+    line["places"] = nlohmann::json::array();
+    for (const query::TracepointPlace& place : tracepoint.places)
+      line["places"].push_back(place_text(place));
     if (tracepoint.cause) {
       line["cause"] = query::text_of(*tracepoint.cause);
       line["how"] = causal::name_of(tracepoint.cause->how);
@@ -214,13 +230,15 @@ std::string tracepoint_text(const query::TracepointDefinition& tracepoint, bool 
     return dump_line(line);
   }
   std::string text = fmt::format("{:<28} {}\n", tracepoint.name, tracepoint.doc);
+  for (const query::TracepointPlace& place : tracepoint.places)
+    text += fmt::format("{:<28}   at {}\n", "", place_text(place));
   for (size_t i = 0; has_exports && i < tracepoint.places[0].exports.size(); ++i) {
     const query::TracepointExport& exported = tracepoint.places[0].exports[i];
     text += fmt::format("{:<28}   .{} = {}\n", "", exported.name, exported.text);
   }
   if (tracepoint.cause) {
-    text += fmt::format("{:<28}   cause: {} ({})\n", "", query::text_of(*tracepoint.cause),
-                        causal::name_of(tracepoint.cause->how));
+    text += fmt::format("{:<28}   cause: {} ({}): {}\n", "", query::text_of(*tracepoint.cause),
+                        causal::name_of(tracepoint.cause->how), query::describe(*tracepoint.cause));
   }
   return text;
 }
@@ -321,6 +339,7 @@ Expected<std::string> list_tracepoints(const NameRequest& request,
     names.push_back(tracepoint.name);
     if (pattern.matches(tracepoint.name)) text += tracepoint_text(tracepoint, request.json);
   }
+  if (!text.empty() && !request.json) text += kOfAllTracepoints;
   if (!text.empty() || pattern.matches_everything()) return text;
   const std::string near = nearest_name(request.pattern, names);
   return fail(ErrorCode::NotFound,

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "answer/columns.h"
+#include "engine/causes.h"
 #include "plan/joined.h"
 #include "plan/plan.h"
 #include "query/cause.h"
@@ -18,6 +19,7 @@
 #include "query/print.h"
 #include "query/vocabulary.h"
 #include "session/recorded_file.h"
+#include "session/request_recorder.h"
 #include "session/session.h"
 
 namespace clew::engine {
@@ -53,11 +55,24 @@ Expected<std::unique_ptr<session::RecordedFile>> open_file(const std::string& pa
                                              file.error().message, path));
 }
 
+// Those of a picture's fields that the file has.
+std::vector<query::Field> fields_of_picture(const session::RecordedFile& file) {
+  std::vector<query::Field> fields = session::RequestRecorder::fields();
+  std::erase_if(fields, [&file](query::Field field) {
+    const auto& held = file.recording().held;
+    const bool is_held = std::any_of(held.begin(), held.end(), [field](const auto& capture) {
+      const query::Expression& meaning = capture.meaning;
+      return meaning.kind == query::ExpressionKind::Field && meaning.field == field;
+    });
+    return field != query::Field::Time && !is_held;
+  });
+  return fields;
+}
+
 // The carriers are those that the file has events of.
-Expected<plan::Joined> separate_for_file(const query::Query& query,
+Expected<plan::Joined> separate_for_file(const query::Query& query, const Request& request,
                                          const query::Vocabulary& vocabulary,
-                                         const session::RecordedFile& file,
-                                         const query::Reporter& report) {
+                                         const session::RecordedFile& file) {
   const auto& sources = file.recording().sources;
   const auto is_there = [&sources](const query::Source& source) {
     return std::find(sources.begin(), sources.end(), query::print(source)) != sources.end();
@@ -65,7 +80,9 @@ Expected<plan::Joined> separate_for_file(const query::Query& query,
   std::vector<query::Carrier> carriers =
       CLEW_TRY(query::carriers_of(vocabulary, nullptr, is_there));
   std::erase_if(carriers, [&](const query::Carrier& carrier) { return !is_there(carrier.source); });
-  return plan::separate(query, carriers, report);
+  const query::Reporter report(request.text);
+  return plan::separate(query, carriers, report,
+                        request.graph ? fields_of_picture(file) : std::vector<query::Field>{});
 }
 
 // An edge that is lost would make others wrong.
@@ -80,16 +97,32 @@ Expected<void> check_whole(const session::RecordedFile& file, const plan::Joined
   return fail(ErrorCode::InvalidQuery, fmt::format("the file lacks {} events, {}", lost, kWhy));
 }
 
+// With the names that the file has, whatever its events hold.
+void give_graph(const GraphRequest& request, output::RequestGraph graph,
+                const session::RecordedFile& file) {
+  graph.host = file.recording().host;
+  for (output::GraphLane& lane : graph.lanes) {
+    for (const session::RecordedProcess& process : file.recording().processes) {
+      for (const auto& [number, incarnation] : process.incarnations) {
+        if (incarnation.pid == lane.pid && lane.process.empty()) lane.process = incarnation.name;
+      }
+      const auto thread = process.threads.find(static_cast<uint64_t>(lane.tid));
+      if (thread != process.threads.end() && lane.thread.empty()) lane.thread = thread->second;
+    }
+  }
+  request.take(std::move(graph));
+}
+
 }  // namespace
 
 Expected<void> replay(const Request& request, int stop_descriptor, output::RowSink& sink) {
   const std::unique_ptr<session::RecordedFile> file = CLEW_TRY(open_file(request.from_path));
   const query::Vocabulary vocabulary = CLEW_TRY(vocabulary_of(request));
   query::Query query = CLEW_TRY(parse_for_file(request, vocabulary));
+  CLEW_TRY(check_graph(request, !query.joins.empty()));
   std::optional<plan::Joined> joined;
   if (!query.joins.empty()) {
-    const query::Reporter report(request.text);
-    joined = CLEW_TRY(separate_for_file(query, vocabulary, *file, report));
+    joined = CLEW_TRY(separate_for_file(query, request, vocabulary, *file));
     CLEW_TRY(check_whole(*file, *joined));
     query = joined->events;
   }
@@ -110,6 +143,8 @@ Expected<void> replay(const Request& request, int stop_descriptor, output::RowSi
                             request.from_path));
   }
   if (!prepared) return tl::unexpected(prepared.error());
+  std::optional<session::RequestRecorder> recorder;
+  if (request.graph) recorder.emplace(*joined, request.graph->choice);
   session::EventFlow flow;
   session::Session session({.plan = plan,
                             .sources = {file.get()},
@@ -117,11 +152,14 @@ Expected<void> replay(const Request& request, int stop_descriptor, output::RowSi
                             .sink = sink,
                             .flow = flow,
                             .epoch_ns = lowered.clock.epoch_ns,
-                            .joined = joined ? &*joined : nullptr});
+                            .joined = joined ? &*joined : nullptr,
+                            .observer = recorder ? &*recorder : nullptr});
   CLEW_TRY(session.begin());
   CLEW_TRY(session.answer(stop_descriptor));
   CLEW_TRY(session.stop());
-  return session.finish();
+  Expected<void> finished = session.finish();
+  if (recorder) give_graph(*request.graph, recorder->finish(lowered.clock.epoch_ns), *file);
+  return finished;
 }
 
 }  // namespace clew::engine

@@ -22,6 +22,7 @@
 #include "query/query.h"
 #include "session/event_flow.h"
 #include "session/recording.h"
+#include "session/request_recorder.h"
 #include "session/session.h"
 
 namespace clew::engine {
@@ -43,6 +44,7 @@ class Run {
  private:
   Expected<void> attach_uprobes(const inline_::LockWait& wait);
   Expected<void> open_spill();
+  void give_graph();
   void make_session();
   [[nodiscard]] Expected<void> check_any_site(const collect::Losses& now) const;
   [[nodiscard]] std::string armed_text(const collect::Losses& now) const;
@@ -61,6 +63,7 @@ class Run {
   std::vector<plan::HeldCapture> held_;  // With Request::spill_path.
   // After the kernel's, so that processes are left first: jumps in them are what must not stay.
   std::unique_ptr<Processes> processes_;  // Null when the kernel's programs serve all sources.
+  std::optional<session::RequestRecorder> recorder_;
   std::optional<session::Session> session_;
 };
 
@@ -154,6 +157,8 @@ session::Recording Run::recording() {
 }
 
 void Run::make_session() {
+  if (request_.graph && compiled_.joined)
+    recorder_.emplace(*compiled_.joined, request_.graph->choice);
   session::Input input{
       .plan = compiled_.plan,
       .sources = {},
@@ -164,6 +169,7 @@ void Run::make_session() {
       .beside = {.refused = refused_, .left_out = compiled_.left_out, .attach_ms = attach_ms_},
       .joined = compiled_.joined ? &*compiled_.joined : nullptr,
       .profile_of = [this](int64_t pid) { return compiled_.programs.profile_of(pid); },
+      .observer = recorder_ ? &*recorder_ : nullptr,
       .warn = [this](std::string_view text) { notices_.warning(text); }};
   input.beside.lost = compiled_.lost;
   if (!processes_ && compiled_.uprobes)
@@ -241,9 +247,15 @@ Expected<Outcome> Run::close(int stop_descriptor) {
                                    left_out, request_.spill_path));
     }
   }
-  CLEW_TRY(session_->finish());
+  const Expected<void> finished = session_->finish();
+  give_graph();
+  CLEW_TRY(finished);
   log_step(0, "answered");
   return compiled_.launched ? end_of_command(stop_descriptor) : Outcome{};
+}
+
+void Run::give_graph() {
+  if (recorder_) request_.graph->take(recorder_->finish(compiled_.lowered.clock.epoch_ns));
 }
 
 Outcome Run::end_of_command(int stop_descriptor) {

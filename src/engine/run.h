@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "code/windows.h"
 #include "extension/extension.h"
+#include "output/request_graph.h"
 #include "output/row_sink.h"
 #include "query/diagnostic.h"
 
@@ -21,6 +22,12 @@ namespace clew::engine {
 
 // Where a site that can take no jump has a uprobe of the kernel (uprobe_sites.h).
 enum class UprobePolicy : uint8_t { Never, WhereLate, WhereRefused };
+
+// One request of a query with joins is drawn, and given away behind the answer.
+struct GraphRequest {
+  output::GraphChoice choice = output::GraphChoice::Slowest;
+  std::function<void(output::RequestGraph)> take;
+};
 
 // What runs, and where.
 struct Request {
@@ -45,6 +52,7 @@ struct Request {
   // Events are written to this file first, and answered from there as fast as the rows are taken.
   std::string spill_path;
   std::string from_path;  // Only for replay().
+  std::optional<GraphRequest> graph;
   // Is asked once what the columns of the answer will be, before any process is touched; an error
   // ends the session there. May be empty.
   std::function<Expected<void>(output::Columns)> accept;

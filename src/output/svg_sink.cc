@@ -14,6 +14,7 @@
 #include "output/folding.h"
 #include "output/format.h"
 #include "output/formats.h"
+#include "output/markup.h"
 
 namespace clew::output {
 namespace {
@@ -119,48 +120,6 @@ std::vector<Box> boxes_of(const Folding& folding) {
   return boxes;
 }
 
-// Of text that has no control characters. Two code points of valid UTF-8 are none of XML's.
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const std::string_view rest = text.substr(at);
-    if (rest.starts_with("\xEF\xBF\xBE") || rest.starts_with("\xEF\xBF\xBF")) {
-      result += "\xEF\xBF\xBD";
-      at += 2;
-      continue;
-    }
-    switch (text[at]) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += text[at];
-        break;
-    }
-  }
-  return result;
-}
-
-// As many characters as there is room for, with two dots when some are missing.
-std::string shortened(std::string_view text, size_t characters_max) {
-  if (display_width(text) <= characters_max) return std::string(text);
-  size_t at = 0;
-  for (size_t left = characters_max - 2; at < text.size(); ++at) {
-    const bool begins = (static_cast<uint8_t>(text[at]) & 0xC0) != 0x80;
-    if (begins && left-- == 0) break;
-  }
-  return std::string(text.substr(0, at)) + "..";
-}
-
 std::string fitting(std::string_view name, double width) {
   const double room = (width - 2 * kTextMargin) / kCharacterWidth;
   if (room < kCharactersMin && room < static_cast<double>(display_width(name))) return {};
@@ -174,12 +133,6 @@ std::string color_of(std::string_view name) {
     hash = (hash ^ static_cast<uint8_t>(c)) * 16777619;
   return fmt::format("#{:02x}{:02x}{:02x}", 205 + hash % 50, 70 + (hash >> 8) % 150,
                      (hash >> 16) % 60);
-}
-
-std::string in_one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
-  return printable(text);
 }
 
 class SvgSink final : public RowSink {

@@ -79,7 +79,8 @@ bool needs_probe(const Expression& expression) {
 
 class Separator {
  public:
-  explicit Separator(const query::Reporter& report) : report_(report) {}
+  Separator(const query::Reporter& report, const std::vector<Field>& also)
+      : report_(report), also_(also) {}
 
   Expected<Joined> run(const Query& query, const std::vector<query::Carrier>& carriers);
 
@@ -95,6 +96,7 @@ class Separator {
   void place_streams(size_t stage, const Query& query);
 
   const query::Reporter& report_;
+  const std::vector<Field>& also_;
   Joined result_;
   std::vector<Emitter> emitters_;
   // By stage and stream: its emitter, unless it is a subquery.
@@ -335,7 +337,7 @@ Expected<Joined> Separator::run(const Query& query, const std::vector<query::Car
   find_shared();
   for (size_t stage = 0; stage < queries_.size(); ++stage)
     CLEW_TRY(rewrite_stage(stage, *queries_[stage]));
-  CLEW_TRY(make_events(emitters_, report_, result_));
+  CLEW_TRY(make_events(emitters_, also_, report_, result_));
   for (size_t stage = 0; stage < queries_.size(); ++stage)
     place_streams(stage, *queries_[stage]);
   return std::move(result_);
@@ -344,8 +346,8 @@ Expected<Joined> Separator::run(const Query& query, const std::vector<query::Car
 }  // namespace
 
 Expected<Joined> separate(const query::Query& query, const std::vector<query::Carrier>& carriers,
-                          const query::Reporter& report) {
-  return Separator(report).run(query, carriers);
+                          const query::Reporter& report, const std::vector<Field>& also) {
+  return Separator(report, also).run(query, carriers);
 }
 
 }  // namespace clew::plan

@@ -77,8 +77,13 @@ struct Joined {
 std::string print(const Joined& joined, const query::Query& query,
                   const std::function<bool(uint16_t)>& is_there);
 
-// Errors: InvalidQuery with place, for what cannot be computed on either side.
+// Where the field of events is in a row of `events`; none: nobody asks for it.
+std::optional<size_t> column_of(const Joined& joined, query::Field field);
+
+// Each of the fields `also`, which name something of any event, is a column of `events`, too, where
+// all sources have it. Errors: InvalidQuery with place, for what cannot be computed on either side.
 Expected<Joined> separate(const query::Query& query, const std::vector<query::Carrier>& carriers,
-                          const query::Reporter& report);
+                          const query::Reporter& report,
+                          const std::vector<query::Field>& also = {});
 
 }  // namespace clew::plan

@@ -92,11 +92,12 @@ class EventsMaker {
   EventsMaker(std::vector<Emitter>& emitters, const query::Reporter& report, Joined& result)
       : emitters_(emitters), report_(report), result_(result) {}
 
-  Expected<void> run();
+  Expected<void> run(const std::vector<Field>& also);
 
  private:
   void make_own_columns();
   void place_columns();
+  void add_other_columns(const std::vector<Field>& also);
   Expected<void> add_filters(const Emitter& emitter, const Source& source,
                              Expression& wanted) const;
   Expected<void> add_filters();
@@ -211,6 +212,20 @@ void EventsMaker::place_columns() {
   }
 }
 
+void EventsMaker::add_other_columns(const std::vector<Field>& also) {
+  const auto have = [](const Emitter& emitter, Field field) {
+    return std::all_of(
+        emitter.sources.begin(), emitter.sources.end(),
+        [field](const Source& source) { return query::has_field(source.kind, field); });
+  };
+  for (const Field field : also) {
+    CLEW_ASSERT(is_common(field));
+    if (std::all_of(emitters_.begin(), emitters_.end(),
+                    [&](const Emitter& emitter) { return have(emitter, field); }))
+      (void)common_column(query::field_expression(field, 0, 0, {}));
+  }
+}
+
 Expected<void> EventsMaker::add_filters(const Emitter& emitter, const Source& source,
                                         Expression& wanted) const {
   for (const Expression& filter : emitter.filters) {
@@ -267,9 +282,10 @@ void EventsMaker::name_inputs() {
   }
 }
 
-Expected<void> EventsMaker::run() {
+Expected<void> EventsMaker::run(const std::vector<Field>& also) {
   make_own_columns();
   place_columns();
+  add_other_columns(also);
   for (const Emitter& emitter : emitters_) {
     for (const Source& source : emitter.sources)
       add_source(emitter, source);
@@ -294,9 +310,19 @@ Expected<void> EventsMaker::run() {
 
 }  // namespace
 
-Expected<void> make_events(std::vector<Emitter>& emitters, const query::Reporter& report,
-                           Joined& joined) {
-  return EventsMaker(emitters, report, joined).run();
+Expected<void> make_events(std::vector<Emitter>& emitters, const std::vector<query::Field>& also,
+                           const query::Reporter& report, Joined& joined) {
+  return EventsMaker(emitters, report, joined).run(also);
+}
+
+std::optional<size_t> column_of(const Joined& joined, query::Field field) {
+  const std::vector<query::NamedExpression>& values = joined.events.values;
+  const auto found = std::find_if(values.begin(), values.end(), [field](const auto& value) {
+    const Expression& e = value.expression;
+    return e.kind == ExpressionKind::Field && e.field == field;
+  });
+  if (found == values.end()) return std::nullopt;
+  return static_cast<size_t>(found - values.begin());
 }
 
 }  // namespace clew::plan

@@ -41,8 +41,9 @@ bool is_common_field(const query::Expression& expression);
 // Whether one hit is an event of both.
 bool have_common_source(const Emitter& one, const Emitter& other);
 
-// Makes `events` and `roles` of the query, and the columns of the emitters.
-Expected<void> make_events(std::vector<Emitter>& emitters, const query::Reporter& report,
-                           Joined& joined);
+// Makes `events` and `roles` of the query, and the columns of the emitters; and those of the fields
+// `also`, where all events have them.
+Expected<void> make_events(std::vector<Emitter>& emitters, const std::vector<query::Field>& also,
+                           const query::Reporter& report, Joined& joined);
 
 }  // namespace clew::plan

@@ -66,6 +66,34 @@ std::string text_of(const Cause& cause) {
   return cause.key.empty() ? verb : verb + " " + cause.key;
 }
 
+std::string describe(const Cause& cause) {
+  const std::string_view reach = cause.across ? ", to any process" : "";
+  switch (cause.act) {
+    case Act::Begin:
+      return "a request begins";
+    case Act::End:
+      return "the thread leaves its request";
+    case Act::Put:
+      return fmt::format("the request is handed over with {}{}", cause.key, reach);
+    case Act::Take:
+      return fmt::format("the thread goes on with the request that {} was handed over with",
+                         cause.key);
+    case Act::Join:
+      return fmt::format("the thread goes on behind what {} was handed over with, too", cause.key);
+    case Act::Fork:
+      return fmt::format("thread or process {} goes on with the request", cause.key);
+    case Act::Connect:
+      return "a connection of the thread's request is made";
+    case Act::Send:
+      return "bytes take the request along";
+    case Act::Receive:
+      return "the thread goes on with the request of the bytes";
+    case Act::Wait:
+      return "the thread waits for events";
+  }
+  return "";
+}
+
 Expected<Cause> parse_cause(std::string_view cause, std::string_view how) {
   const size_t space = cause.find(' ');
   const std::string_view verb = cause.substr(0, space);

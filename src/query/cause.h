@@ -46,6 +46,8 @@ Expected<Cause> parse_cause(std::string_view cause, std::string_view how);
 
 // As a vocabulary writes it: "put job".
 std::string text_of(const Cause& cause);
+// For people: "hands the thread's request over with job".
+std::string describe(const Cause& cause);
 
 // One place of such a tracepoint.
 struct Carrier {

@@ -255,6 +255,8 @@ std::vector<std::string> Evaluator::names_of(const Value& event) {
     const bool is_numbered = field.field == Field::Argument || field.field == Field::EntryArgument;
     if (!is_numbered) names.emplace_back(field.name);
   }
+  for (const FieldAlias& alias : field_aliases())
+    names.emplace_back(alias.name);
   const bool is_kernel = is_kernel_source(source.source.kind);
   for (const std::string_view known : kernel_names(source.source.kind))
     names.emplace_back(known);

@@ -93,7 +93,7 @@ constexpr std::array<FieldInfo, 18> kFields = {{
 }};
 
 // What is no field of its own, but a way to name one: numbers and names come behind it.
-constexpr std::array<FieldForm, 10> kForms = {{
+constexpr std::array<FieldForm, 13> kForms = {{
     {"args.NAME", "its own", "entry, syscall, kernel, tracepoint",
      "an argument by its name, where debug information or the kernel has it, or a field of a "
      "tracepoint's record; also just NAME"},
@@ -111,9 +111,21 @@ constexpr std::array<FieldForm, 10> kForms = {{
     {"pc", "symbol", "profile", "where the processor was: kernel_pc or user_pc"},
     {"kernel_pc", "symbol", "profile", "the same in the kernel; 0 when it was in a program"},
     {"user_pc", "symbol", "profile", "the same in a program; 0 when it was in the kernel"},
+    {"timestamp", "int64", "every source but recordings", "another name of time (Pivot Tracing)"},
+    {"procId", "int32", "process and kernel sources", "another name of pid"},
+    {"tracepoint", "string", "every source", "another name of probe"},
 }};
 
+// Every tracepoint of Pivot Tracing exports host, timestamp, process id, process name and
+// tracepoint (section 3).
+constexpr std::array<FieldAlias, 3> kFieldAliases = {
+    {{"timestamp", Field::Time}, {"procId", Field::Pid}, {"tracepoint", Field::Probe}}};
+
 }  // namespace
+
+std::span<const FieldAlias> field_aliases() {
+  return kFieldAliases;
+}
 
 std::span<const FieldForm> field_forms() {
   return kForms;
@@ -126,6 +138,9 @@ std::span<const FieldInfo> fields() {
 const FieldInfo* find_field(std::string_view name) {
   for (const FieldInfo& candidate : kFields) {
     if (same_word(candidate.name, name)) return &candidate;
+  }
+  for (const FieldAlias& alias : kFieldAliases) {
+    if (same_word(alias.name, name)) return &info(alias.field);
   }
   return nullptr;
 }

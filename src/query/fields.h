@@ -22,8 +22,14 @@ struct FieldInfo {
 };
 
 std::span<const FieldInfo> fields();
-// Not counting case; null when there is none.
+// By its name or another one that it has, not counting case; null when there is none.
 const FieldInfo* find_field(std::string_view name);
+// Names that papers have for what is called otherwise here.
+struct FieldAlias {
+  std::string_view name;
+  Field field;
+};
+std::span<const FieldAlias> field_aliases();
 const FieldInfo& info(Field field);
 // "arg3", "entry.arg3", "xmm0", "entry.xmm0": of Argument and EntryArgument.
 std::string argument_name(Field field, uint16_t index);

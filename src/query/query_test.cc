@@ -263,6 +263,16 @@ TEST(Fields, TheTableIsInTheOrderOfItsEnumeration) {
   EXPECT_EQ(find_field("nothing"), nullptr);
 }
 
+TEST(Fields, HaveTheNamesOfPivotTracing) {
+  for (const auto& [name, field] :
+       {std::pair{"host", Field::Host}, std::pair{"timestamp", Field::Time},
+        std::pair{"procid", Field::Pid}, std::pair{"procname", Field::ProcName},
+        std::pair{"tracepoint", Field::Probe}}) {
+    ASSERT_NE(find_field(name), nullptr) << name;
+    EXPECT_EQ(find_field(name)->field, field);
+  }
+}
+
 TEST(Fields, ExistWhereTheirSourcesHaveThem) {
   EXPECT_TRUE(has_field(SourceKind::Entry, Field::Argument));
   EXPECT_FALSE(has_field(SourceKind::Return, Field::Argument));

@@ -39,7 +39,8 @@ Session::Session(Input input)
       joined_rows_(query_.values.size()),
       held_(rows_.width()),
       open_rows_(input_.plan.query.values.size()) {
-  if (input_.joined != nullptr) joins_.emplace(*input_.joined, input_.profile_of);
+  if (input_.joined != nullptr)
+    joins_.emplace(*input_.joined, input_.profile_of, answer::JoinLimits{}, input_.observer);
 }
 
 // What is armed one after the other begins at one moment, and ends so.

@@ -50,6 +50,7 @@ struct Input {
   const plan::Joined* joined = nullptr;
   // How a process hands its requests on; null for what is not known.
   causal::Sockets::ProfileOf profile_of = [](int64_t) { return nullptr; };
+  answer::JoinObserver* observer = nullptr;  // Of these, or null.
   std::function<void(std::string_view)> warn = [](std::string_view) {};
 };
 

@@ -2,10 +2,15 @@
 // Joins by cause in processes that run: what is joined is compared with what the victims know.
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "live/process_state.h"
 #include "live/tracer.h"
@@ -259,6 +264,180 @@ TEST(Causes, AreInAFileOfEvents) {
   EXPECT_EQ(damaged.status, 1);
   EXPECT_NE(damaged.error.find("damaged"), std::string::npos) << damaged.error;
   fs::remove(file);
+}
+
+// --- pictures of a request -----------------------------------------------------------------------
+
+// A file of a picture, which goes with it.
+class Picture {
+ public:
+  explicit Picture(const std::string& name)
+      : path_(fs::path(testing::TempDir()) / (std::to_string(getpid()) + name)) {}
+  Picture(const Picture&) = delete;
+  Picture& operator=(const Picture&) = delete;
+  ~Picture() { fs::remove(path_); }
+
+  [[nodiscard]] std::string path() const { return path_.string(); }
+  [[nodiscard]] std::string text() const {
+    std::ifstream file(path_);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(text()); }
+
+ private:
+  fs::path path_;
+};
+
+// Work, with its request, its own number, and that of the work that made it.
+constexpr const char* kWork =
+    "from w in entry(\"causes!work\") join r in First(entry(\"causes!receive\")) on r -> w "
+    "select w.arg0, w.arg1, w.arg2, r.tid";
+
+Report trace_work(const std::vector<std::string>& more) {
+  Victim victim("causes");
+  Tracer tracer = Tracer::attach(victim.pid(), kWork, more);
+  victim.run(kRequests);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.lost(), 0) << report.summary;
+  return report;
+}
+
+// All work is in segments that go on behind the work that made them, as the victim says.
+void expect_made_as_said(const nlohmann::json& graph) {
+  std::map<size_t, nlohmann::json> work;  // By segment.
+  std::set<int64_t> requests;
+  for (const nlohmann::json& event : graph.at("events")) {
+    if (event.at("function") != "work") continue;
+    EXPECT_TRUE(work.emplace(event.at("segment"), event.at("values")).second);
+    EXPECT_EQ(event.at("rows"), 1);
+    requests.insert(event.at("values").at("arg0").get<int64_t>());
+  }
+  EXPECT_EQ(requests.size(), 1U);
+  EXPECT_EQ(work.size(), graph.at("request").at("rows"));
+  EXPECT_EQ(work.size(), graph.at("edges").size());
+  for (const nlohmann::json& edge : graph.at("edges")) {
+    const auto maker = work.find(edge.at("from"));
+    const int64_t made_by = maker == work.end() ? 0 : maker->second.at("arg1").get<int64_t>();
+    EXPECT_EQ(work.at(edge.at("to")).at("arg2"), made_by) << edge;
+    EXPECT_EQ(edge.at("class"), "explicit");
+    EXPECT_EQ(edge.at("put"), "clew.put");
+    EXPECT_EQ(edge.at("take"), "clew.take");
+    EXPECT_GT(edge.at("latency_ns"), 0);
+  }
+}
+
+TEST(Causes, OfOneRequestAreDrawn) {
+  const Picture json(".json");
+  const Picture svg(".svg");
+  const Picture dot(".dot");
+  const Report report =
+      trace_work({"--graph", json.path(), "--graph", svg.path(), "--graph", dot.path()});
+  const nlohmann::json graph = json.json();
+  EXPECT_EQ(graph.at("chosen").at("by"), "slowest");
+  EXPECT_EQ(graph.at("chosen").at("requests"), kRequests);
+  EXPECT_EQ(graph.at("chosen").at("with_rows"), kRequests);
+  EXPECT_EQ(graph.at("request").at("begun_by"), "clew.begin");
+  EXPECT_EQ(graph.at("threads")[0].at("procName"), "causes");
+  EXPECT_GT(graph.at("threads").size(), 1U);
+  expect_made_as_said(graph);
+  EXPECT_TRUE(svg.text().ends_with("</svg>\n"));
+  EXPECT_TRUE(dot.text().starts_with("digraph request {"));
+  EXPECT_THAT(report.error, testing::HasSubstr("the slowest of"));
+}
+
+TEST(Causes, OfTheFirstOrLastRequestAreDrawn) {
+  const auto draw = [](const std::string& which) {
+    const Picture json(".json");
+    trace_work({"--graph", json.path(), "--graph-of", which});
+    const nlohmann::json graph = json.json();
+    expect_made_as_said(graph);
+    return graph.at("request").at("number").get<uint64_t>();
+  };
+  EXPECT_EQ(draw("first"), 1);
+  // The pool's threads stay in the last ones, which are not over.
+  EXPECT_GT(draw("last"), kRequests / 2);
+}
+
+TEST(Causes, OfARequestThatReachesAChildAreDrawn) {
+  const Picture json(".json");
+  Victim victim("causes");
+  Tracer tracer = Tracer::attach(
+      victim.pid(),
+      "from w in entry(\"causes!work_elsewhere\") join r in First(entry(\"causes!receive\")) on r "
+      "-> w select w.arg0",
+      {"--follow", "--graph", json.path()});
+  EXPECT_EQ(victim.ask("messages 20").at("messages"), 20);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  const nlohmann::json graph = json.json();
+  ASSERT_EQ(graph.at("threads").size(), 2U) << graph;
+  EXPECT_EQ(graph.at("threads")[0].at("pid"), victim.pid());
+  EXPECT_NE(graph.at("threads")[1].at("pid"), victim.pid());
+  ASSERT_EQ(graph.at("edges").size(), 1U);
+  EXPECT_EQ(graph.at("edges")[0].at("put"), "clew.send");
+  EXPECT_EQ(graph.at("edges")[0].at("take"), "clew.receive");
+  expect_text_equals_file(victim.pid());
+}
+
+// The same picture of a file, also of one that was written without a thought of it.
+TEST(Causes, OfAFileOfEventsAreDrawn) {
+  const Picture file(".events");
+  const Picture live(".json");
+  const Picture again(".again.json");
+  trace_work({"--spill", file.path(), "--graph", live.path()});
+  const std::vector<std::string> ask = {"run",    "--from",  file.path(), kWork,
+                                        "--json", "--graph", again.path()};
+  EXPECT_EQ(run_clew(ask).status, 0);
+  EXPECT_EQ(again.json(), live.json());
+  trace_work({"--spill", file.path()});
+  const Report report = run_clew(ask);
+  EXPECT_EQ(report.status, 0) << report.error;
+  const nlohmann::json graph = again.json();
+  EXPECT_EQ(graph.at("threads")[0].at("procName"), "causes");
+  nlohmann::json named = graph;
+  for (nlohmann::json& event : named.at("events")) {
+    event["function"] = event.at("source") == "entry(\"causes!work\")" ? "work" : "receive";
+  }
+  expect_made_as_said(named);
+}
+
+TEST(Causes, AreDrawnOfJoinsAlone) {
+  const Picture json(".json");
+  std::ofstream(json.path()) << "old";
+  const std::string pid = std::to_string(getpid());
+  const Report none = run_clew({"run", "-p", pid,
+                                "from e in entry(\"libc.so.6!read\") select "
+                                "count()",
+                                "--graph", json.path()});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_NE(none.error.find("only a query with joins by cause"), std::string::npos) << none.error;
+  EXPECT_EQ(json.text(), "old");
+  const auto error_of = [&pid](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"run", "-p", pid, kWork};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Report report = run_clew(arguments);
+    EXPECT_NE(report.status, 0);
+    return report.error;
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(error_of({"--graph", "picture.png"}), HasSubstr(".json, .dot or .svg"));
+  EXPECT_THAT(error_of({"--graph", "/nowhere/picture.svg"}), HasSubstr("cannot write /nowhere"));
+  EXPECT_THAT(error_of({"--graph", json.path(), "-o", json.path()}), HasSubstr("are one file"));
+  EXPECT_THAT(error_of({"--graph", json.path(), "--graph", json.path()}),
+              HasSubstr("are one file"));
+  EXPECT_THAT(error_of({"--graph-of", "first"}), HasSubstr("--graph"));
+  EXPECT_EQ(json.text(), "old");
+}
+
+// A request that gave no row is none, and the file says so.
+TEST(Causes, OfNoRequestAreAPictureThatSaysSo) {
+  const Picture svg(".svg");
+  Victim victim("causes");
+  const Report report = run_clew({"run", "-p", std::to_string(victim.pid()), kWork, "--for",
+                                  "100ms", "--json", "--graph", svg.path()});
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_THAT(svg.text(), testing::HasSubstr("none of 0 requests gave the answer a row"));
 }
 
 TEST(Causes, NeedAPlaceWhereRequestsBegin) {

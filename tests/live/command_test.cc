@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -360,6 +361,34 @@ TEST(Command, ADottedPatternListsTracepointsWithoutAProcess) {
   EXPECT_THAT(clew({"list", "--fields", "ret*"}).output,
               AllOf(HasSubstr("retval"), Not(HasSubstr("elapsed"))));
   EXPECT_EQ(clew({"list", "--fields", "no_such*"}).status, 1);
+}
+
+TEST(Command, ListSaysWhatTracepointsDoToRequests) {
+  const Child::End end = clew({"list", "clew.*"});
+  EXPECT_EQ(end.status, 0) << end.error;
+  EXPECT_THAT(end.output, AllOf(HasSubstr("cause: begin (explicit): a request begins\n"),
+                                HasSubstr("): the request is handed over with "),
+                                HasSubstr("at entry(\"clew_cause_begin\")\n"),
+                                HasSubstr("each exports host, ")));
+  const Child::End json = clew({"list", "clew.begin", "--json"});
+  const auto line = nlohmann::json::parse(json.output);
+  EXPECT_EQ(line.at("cause"), "begin");
+  EXPECT_EQ(line.at("how"), "explicit");
+  EXPECT_EQ(line.at("places").size(), 1U);
+}
+
+TEST(Command, ListOfAVocabularyTakesNoProcess) {
+  const std::string path = testing::TempDir() + "listed." + std::to_string(getpid()) + ".toml";
+  std::ofstream(path) << "[[tracepoint]]\nname = \"shop.submit\"\ndoc = \"A job waits\"\n"
+                         "function = \"shopd!submit\"\nexports = { job = \"arg1\" }\n"
+                         "cause = \"put job\"\nhow = \"heuristic\"\n";
+  const Child::End end = clew({"list", "shop*", "--vocabulary", path});
+  EXPECT_EQ(end.status, 0) << end.error;
+  EXPECT_THAT(end.output,
+              AllOf(HasSubstr("shop.submit "), HasSubstr("A job waits"), HasSubstr(".job = arg1"),
+                    HasSubstr("at entry(\"shopd!submit\")"),
+                    HasSubstr("put job (heuristic): the request is handed over with job\n")));
+  (void)std::filesystem::remove(path);
 }
 
 TEST(Command, ListSaysWhichEventsOfTheKernelHaveAField) {

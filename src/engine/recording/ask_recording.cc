@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "answer/columns.h"
+#include "engine/causes.h"
 #include "engine/recording/snap_source.h"
 #include "plan/plan.h"
 #include "query/parse.h"
@@ -24,7 +25,7 @@ Expected<void> check(const Request& request) {
   if (!request.spill_path.empty()) {
     return fail(ErrorCode::InvalidQuery, "a recording is a file already; leave out --spill");
   }
-  return {};
+  return check_graph(request, false);
 }
 
 Expected<query::Query> parse_for_recording(const Request& request) {
