@@ -2,6 +2,7 @@
 #include "causal/sockets.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <vector>
 
@@ -121,11 +122,13 @@ void Sockets::leave(Thread thread) {
 // Behind what its program has done for the request since, too.
 void Sockets::take(Thread thread, ContextKey key, EdgeClass how) {
   leave(thread);
-  std::vector<ContextKey> behind = {key};
   const Request request = graph_.request_of(key);
   const ContextKey* const home = request ? home_of(thread.pid, *request) : nullptr;
-  if (home != nullptr) behind.push_back(*home);
-  graph_.enter(thread, behind, how);
+  if (home == nullptr) {
+    graph_.take(thread, key, how);
+  } else {
+    graph_.enter(thread, std::array{key, *home}, how);
+  }
   set_own(thread);
 }
 
