@@ -63,10 +63,14 @@ bool sends(const std::vector<plan::JoinRole>& roles) {
 // What is done with the joined rows of one query.
 class Joins::Stage {
  public:
-  explicit Stage(const query::Query& rest)
-      : decoder_(names_),
+  // The answer's groups are counted as they come; those of a joined query whenever they are joined.
+  Stage(const query::Query& rest, bool is_answer)
+      : rest_(rest),
+        decoder_(names_),
         group_(rest, decoder_, Group::Nulls::LeaveAggregateOut),
-        counts_(rest.shape == query::Shape::Groups),
+        is_grouped_(rest.shape == query::Shape::Groups),
+        counts_(is_grouped_ && is_answer),
+        width_(selected(rest).size()),
         select_(
             selected(rest), RowLayout{}, [](size_t, Value&) {}, last()),
         filter_(rest.where, RowLayout{}, select_) {}
@@ -76,6 +80,27 @@ class Joins::Stage {
     filter_.take(joined);
   }
   [[nodiscard]] Group& group() { return group_; }
+  [[nodiscard]] bool is_grouped() const { return is_grouped_; }
+  [[nodiscard]] size_t width() const { return width_; }
+
+  // The groups of these rows: their columns.
+  std::vector<aggregate::Row> groups_of(const std::vector<Found>& found) {
+    RowBatch rows(width_);
+    for (const Found& each : found)
+      std::copy(each.row->values.begin(), each.row->values.end(), rows.add().begin());
+    group_.forget_counted();
+    group_.take(rows);
+    std::vector<aggregate::Row> groups;
+    RowBindings bindings({.keys = rest_.values.size()});
+    for (const aggregate::Row& row : group_.counted().rows()) {
+      bindings.set(row);
+      if (!plan::are_true(rest_.having, bindings)) continue;
+      aggregate::Row& columns = groups.emplace_back(rest_.columns.size());
+      for (size_t i = 0; i < columns.size(); ++i)
+        bindings.evaluate(rest_.columns[i].expression, columns[i]);
+    }
+    return groups;
+  }
 
  private:
   Operator& last() {
@@ -83,11 +108,14 @@ class Joins::Stage {
     return collected_;
   }
 
+  const query::Query& rest_;
   NoNames names_;
   Decoder decoder_;
   Group group_;
   Collected collected_;
+  bool is_grouped_;
   bool counts_;
+  size_t width_;
   Select select_;
   Filter filter_;
 };
@@ -103,7 +131,7 @@ Joins::Joins(const plan::Joined& joined, causal::Sockets::ProfileOf profile_of, 
   if (std::any_of(joined.roles.begin(), joined.roles.end(), sends)) looks_ahead_ns_ = kLateNs;
   for (size_t i = 0; i < joined.stages.size(); ++i) {
     const JoinStage& stage = joined.stages[i];
-    stages_.push_back(std::make_unique<Stage>(stage.rest));
+    stages_.push_back(std::make_unique<Stage>(stage.rest, i == 0));
     first_stream_.push_back(streams_);
     streams_ += stage.streams.size();
     for (size_t s = 0; s < stage.streams.size(); ++s) {
@@ -296,7 +324,7 @@ void Joins::give(size_t stage, uint16_t stream, const std::optional<Moment>& mom
   joining.into = &joined;
   if (!join(stage, 0, joining)) ++counts_.cut;
   if (stage == 0) return answer(joined, moment);
-  RowBatch rows(plan.rest.values.size());
+  RowBatch rows(stages_[stage]->width());
   stages_[stage]->take(joined, rows);
   for (size_t i = 0; i < rows.size(); ++i)
     give(asker_[stage].first, asker_[stage].second, moment, rows.at(i));
@@ -405,6 +433,8 @@ bool Joins::join(size_t stage, size_t index, Joining& joining) {
   const std::optional<Moment>& later = joining.moments[join_of.after];
   std::vector<Found> rows;
   if (later) rows = found(first_stream_[stage] + index + 1, *later, join_of);
+  if (stream.subquery && stages_[*stream.subquery]->is_grouped())
+    return join_groups(stage, index, rows, joining);
   const auto place = joining.row.begin() + static_cast<ptrdiff_t>(stream.begin);
   for (const Found& each : rows) {
     std::copy(each.row->values.begin(), each.row->values.end(), place);
@@ -414,8 +444,29 @@ bool Joins::join(size_t stage, size_t index, Joining& joining) {
                                         .number = each.row->number};
     if (!join(stage, index + 1, joining)) return false;
   }
-  if (!rows.empty() || !join_of.left) return true;
-  std::fill_n(place, stream.columns.size(), Value{});
+  return !rows.empty() || !join_of.left || join_nothing(stage, index, joining);
+}
+
+// The groups of what was found, each of which is a row; they happen at no moment.
+bool Joins::join_groups(size_t stage, size_t index, const std::vector<Found>& rows,
+                        Joining& joining) {
+  const JoinStage::Stream& stream = joined_.stages[stage].streams[index + 1];
+  const std::vector<aggregate::Row> groups = stages_[*stream.subquery]->groups_of(rows);
+  joining.moments[index + 1].reset();
+  for (const aggregate::Row& group : groups) {
+    std::copy(group.begin(), group.end(),
+              joining.row.begin() + static_cast<ptrdiff_t>(stream.begin));
+    if (!join(stage, index + 1, joining)) return false;
+  }
+  const bool is_left = joined_.stages[stage].joins[index].left;
+  return !groups.empty() || !is_left || join_nothing(stage, index, joining);
+}
+
+// A row of a left join that found nothing.
+bool Joins::join_nothing(size_t stage, size_t index, Joining& joining) {
+  const JoinStage::Stream& stream = joined_.stages[stage].streams[index + 1];
+  std::fill_n(joining.row.begin() + static_cast<ptrdiff_t>(stream.begin), stream.columns.size(),
+              Value{});
   joining.moments[index + 1].reset();
   return join(stage, index + 1, joining);
 }

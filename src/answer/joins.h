@@ -109,6 +109,8 @@ class Joins {
             Values values);
   void keep(size_t stage, uint16_t stream, const causal::Moment& moment, Values values);
   bool join(size_t stage, size_t index, Joining& joining);
+  bool join_groups(size_t stage, size_t index, const std::vector<Found>& rows, Joining& joining);
+  bool join_nothing(size_t stage, size_t index, Joining& joining);
   bool make_room(uint64_t request);
   [[nodiscard]] std::vector<Found> found(size_t stream, const causal::Moment& later,
                                          const plan::JoinStage::Join& join) const;

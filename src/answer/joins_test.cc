@@ -152,6 +152,51 @@ TEST(Joins, OfAQueryWithALeftJoinHaveWhatThatDidNotFind) {
   EXPECT_EQ(scene.lines(), (Strings{"6 4 null"}));
 }
 
+// A query with groups, joined with b: those of what happened before each b.
+Strings joined_with_groups(const std::string& join, const std::string& rest) {
+  Scene scene("from b in entry(\"app!b\") " + join + " on q -> b " + rest);
+  scene.hit(5, "b", {{"arg1", int64_t{5}}});
+  run_four(scene);
+  scene.hit(1, "a", {{"arg1", int64_t{10}}});
+  scene.hit(1, "b", {{"arg1", int64_t{11}}});
+  return scene.lines();
+}
+
+TEST(Joins, OfGroupsCountWhatHappenedBefore) {
+  const std::string groups =
+      "join q in (from a in entry(\"app!a\") groupby a.arg1 > 1 as big select big, count() as n, "
+      "sum(a.arg1) as s, avg(a.arg1) as mean";
+  EXPECT_EQ(joined_with_groups(groups + ")", "select b.arg1, q.big, q.n, q.s, q.mean"),
+            (Strings{"11 0 1 1 1", "11 1 3 15 5", "9 0 1 1 1", "9 1 2 5 2.5"}));
+  EXPECT_EQ(joined_with_groups(groups + " where n > 2)", "select b.arg1, q.n"), (Strings{"11 3"}));
+  EXPECT_EQ(joined_with_groups("left " + groups + ")", "where q.n == null select b.arg1"),
+            (Strings{"5"}));
+  EXPECT_EQ(joined_with_groups(groups + ")", "groupby q.big select q.big, sum(q.n), max(q.s)"),
+            (Strings{"0 2 1", "1 5 15"}));
+}
+
+TEST(Joins, OfOneGroupHaveARowWhereSomethingHappened) {
+  EXPECT_EQ(joined_with_groups("join q in (entry(\"app!a\").Count())", "select b.arg1, q"),
+            (Strings{"11 4", "9 3"}));
+  EXPECT_EQ(joined_with_groups("left join q in (entry(\"app!a\").Max(a => a.arg1))",
+                               "select b.arg1, q as most where b.arg1 < 10"),
+            (Strings{"5 null", "9 3"}));
+}
+
+// The groups' own query joins, and a stream stands behind them.
+TEST(Joins, OfGroupsStandBetweenOthers) {
+  Scene scene(
+      "var pairs = entry(\"app!b\").After(entry(\"app!a\"), (b, a) => new { b.arg1, a })"
+      ".GroupBy(r => r.arg1).Select(g => new { g.Key, n = g.Count() });"
+      "entry(\"app!c\").After(pairs, (c, p) => new { c, p.Key, p.n })"
+      ".After(MostRecent(entry(\"app!b\")), r => r.c, (r, b) => new { r.Key, r.n, last = b.arg1 "
+      "})");
+  run_four(scene);
+  scene.hit(1, "b", {{"arg1", int64_t{8}}});
+  scene.hit(1, "c");
+  EXPECT_EQ(scene.lines(), (Strings{"8 3 8", "9 3 8"}));
+}
+
 // The call before this one: an event does not happen before itself.
 TEST(Joins, OfASourceWithItselfTakeTheOneBefore) {
   Scene scene(

@@ -321,7 +321,7 @@ void Separator::place_streams(size_t stage, const Query& query) {
     for (Expression& argument : aggregate.arguments)
       query::visit(argument, place);
   }
-  if (stage != 0) make_columns_values(rest);
+  if (stage != 0 && rest.shape == query::Shape::Events) make_columns_values(rest);
   name_symbols(rest);
 }
 

@@ -46,7 +46,7 @@ struct JoinStage {
   std::vector<size_t> pushed;  // Conditions of the query that stand in front of the merge.
   size_t width = 0;            // Of the joined row.
   // Over joined rows, whose columns are its inputs. It has no sources. That of a subquery has its
-  // columns as values.
+  // columns as values; with groups its rows are made where they are joined, of what it has so far.
   query::Query rest;
 };
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "query/evaluator.h"
 #include "query/fields.h"
 #include "query/open_calls.h"
 #include "query/print.h"
@@ -75,7 +76,7 @@ tl::unexpected<Error> fail_open(const Reporter& report, Span span) {
                      "calls that are open are joined with nothing: leave out 'including open'");
 }
 
-Expected<void> check_joined_query(const Query& query, const Reporter& report, Span span);
+Expected<void> check_joined_query(const Join& join, const Reporter& report);
 
 Expected<void> check_joins(const Query& query, const Reporter& report) {
   if (query.joins.empty()) return {};
@@ -85,16 +86,29 @@ Expected<void> check_joins(const Query& query, const Reporter& report) {
     if (join.subquery.empty()) {
       CLEW_TRY(check_causes(join.sources, report));
     } else {
-      CLEW_TRY(check_joined_query(join.subquery[0], report, join.span));
+      CLEW_TRY(check_joined_query(join, report));
     }
   }
   return {};
 }
 
-Expected<void> check_joined_query(const Query& query, const Reporter& report, Span span) {
+// What becomes a column of a joined row is one value.
+Expected<void> check_joined_groups(const Join& join, const Reporter& report) {
+  if (join.filter != JoinFilter::All)
+    return fail(report, {join.span, "the first or the most recent of groups"});
+  for (const Aggregate& aggregate : join.subquery[0].aggregates) {
+    if (!is_histogram_kind(aggregate.function)) continue;
+    return fail(report, {join.span, fmt::format("a join with '{}'", name_of(aggregate.function))});
+  }
+  return {};
+}
+
+Expected<void> check_joined_query(const Join& join, const Reporter& report) {
+  const Query& query = join.subquery[0];
+  const Span span = join.span;
   CLEW_TRY(check_causes(query.sources, report));
   if (query.including_open) return fail_open(report, span);
-  if (query.shape == Shape::Groups) return fail(report, {span, "a join with groups"});
+  if (query.shape == Shape::Groups) CLEW_TRY(check_joined_groups(join, report));
   if (query.least_cause) {
     return report.fail(span,
                        "which causes are believed is said once, in the query that joins this one");

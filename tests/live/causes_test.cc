@@ -120,6 +120,19 @@ TEST(Causes, OfAProgramThatAVocabularyKnows) {
   EXPECT_EQ(traced.report.summary.at("by_cause").at("recipe"), traced.truth.at("work"));
 }
 
+// Of work by request, which happened before: there is the group of its own request alone, where
+// there was any.
+TEST(Causes, OfGroupsAreOfTheirOwnRequest) {
+  const Traced traced = trace_causes("causes",
+                                     "from w in entry(\"causes!work\") join b in (from x in "
+                                     "entry(\"causes!work\") groupby x.arg0 as "
+                                     "request select request, count() as n where n > 0) on b -> w "
+                                     "select new { name = b.request == w.arg0 ? "
+                                     "\"right\" : \"wrong\", calls = count() }");
+  const uint64_t made_by_jobs = traced.truth.at("work") - traced.truth.at("work_of_first_jobs");
+  EXPECT_EQ(traced.counted, (Numbers{{"right", made_by_jobs}}));
+}
+
 // A guess is believed where the query says so, live and from a file of the same events.
 TEST(Causes, ThatAreGuessedAreUnknownUnlessTheQueryBelievesThem) {
   const HandOffs vocabulary("heuristic");
