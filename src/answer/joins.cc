@@ -163,6 +163,13 @@ JoinCounts Joins::counts() const {
 
 // --- events --------------------------------------------------------------------------------------
 
+void Joins::fork(causal::Thread parent, const plan::JoinRole& role, Values event) {
+  const auto child = static_cast<int64_t>(plan::bits_of(event[role.key_columns[0]]));
+  const bool is_thread = plan::bits_of(event[role.key_columns[1]]) != 0;
+  graph_.fork(parent, {.pid = is_thread ? parent.pid : child, .tid = child},
+              role.carrier->cause.how);
+}
+
 namespace {
 
 causal::Passage passage_of(const plan::JoinRole& role, causal::Thread thread,
@@ -231,7 +238,7 @@ void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event)
       graph_.begin(thread, cause.how);
       return sockets_.set_own(thread);
     case query::Act::End:
-      return end(thread);
+      return sockets_.leave(thread);
     case query::Act::Put:
       return graph_.put(thread, key, cause.how);
     case query::Act::Take:
@@ -240,7 +247,7 @@ void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event)
       graph_.join(thread, key, cause.how);
       return sockets_.set_own(thread);
     case query::Act::Fork:
-      return fork(thread, static_cast<int64_t>(key.object), cause.how);
+      return fork(thread, role, event);
     case query::Act::Connect:
       return sockets_.connect(thread, key.object);
     case query::Act::Wait:
@@ -288,24 +295,6 @@ void Joins::send_ahead(const causal::Passage& received) {
         static_cast<int64_t>(joined_.roles.size());
     sends.pop_front();
   }
-}
-
-// With the one that it was taken for as it began, else its request would never be over.
-void Joins::end(causal::Thread thread) {
-  sockets_.leave(thread);
-  const auto parent = parents_.find(thread.tid);
-  if (parent == parents_.end()) return;
-  const int64_t other = thread.pid == thread.tid ? parent->second : thread.tid;
-  graph_.end({.pid = other, .tid = thread.tid});
-  parents_.erase(parent);
-}
-
-// The number is of a thread of the same process, or of the first one of another.
-void Joins::fork(causal::Thread parent, int64_t child, causal::EdgeClass how) {
-  if (parents_.size() >= limits_.graph.threads) parents_.clear();
-  parents_[child] = parent.pid;
-  graph_.fork(parent, {.pid = parent.pid, .tid = child}, how);
-  graph_.fork(parent, {.pid = child, .tid = child}, how);
 }
 
 // A row of a stream: it is joined with what happened before, or kept for what comes.

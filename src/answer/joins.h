@@ -99,8 +99,7 @@ class Joins {
 
   void take_event(Values event);
   void act(const plan::JoinRole& role, causal::Thread thread, Values event);
-  void end(causal::Thread thread);
-  void fork(causal::Thread parent, int64_t child, causal::EdgeClass how);
+  void fork(causal::Thread parent, const plan::JoinRole& role, Values event);
   void act_on_socket(const plan::JoinRole& role, causal::Thread thread, Values event);
   void find_sends(RowBatch& events);
   void send_ahead(const causal::Passage& received);
@@ -138,7 +137,6 @@ class Joins {
   RowBatch* rows_ = nullptr;  // Of take().
   std::unordered_map<uint64_t, std::vector<BySegment>> requests_;
   size_t kept_ = 0;
-  std::unordered_map<int64_t, int64_t> parents_;  // Processes of children, by the number.
   uint64_t order_ = 0;
   JoinCounts counts_;
 };

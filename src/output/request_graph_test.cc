@@ -73,7 +73,7 @@ RequestGraph shop() {
                   .from_ns = 1'500'000,
                   .to_ns = 1'500'000,
                   .how = "sound",
-                  .take = "tracepoint(\"sched:sched_process_fork\")"},
+                  .take = "tracepoint(\"task:task_newtask\")"},
                  {.from = 1, .to = 3, .from_ns = 1'800'000, .to_ns = 1'800'000},
                  {.from = 0,
                   .to = 3,

@@ -187,15 +187,17 @@ Expected<std::vector<Carrier>> carriers_of(const Vocabulary& vocabulary, TypeSou
 }
 
 Expected<std::vector<Carrier>> carriers_of_threads(TypeSource* types) {
-  constexpr auto kSound = EdgeClass::Sound;
+  const Cause fork{.act = Act::Fork, .key = "child", .how = EdgeClass::Sound};
+  const Cause end{.act = Act::End, .key = {}, .how = EdgeClass::Sound};
   const Environment environment{.vocabulary = nullptr, .types = types};
-  // Neither name is of the stable interface, and both are there since Linux 2.6.
-  std::vector<Carrier> all =
-      CLEW_TRY(carriers_at("tracepoint(\"sched:sched_process_fork\")",
-                           {.act = Act::Fork, .key = "child_pid", .how = kSound}, environment));
+  // The new one does not run before this event. The flag is CLONE_THREAD of clone(2).
+  std::vector<Carrier> all = CLEW_TRY(
+      carriers_at(Text{.name = "what the kernel knows of threads",
+                       .text = "from e in tracepoint(\"task:task_newtask\") select e.args.pid as "
+                               "child, (uint64_t)(e.clone_flags & 0x10000) as is_thread"},
+                  fork, environment));
   std::vector<Carrier> ends =
-      CLEW_TRY(carriers_at("tracepoint(\"sched:sched_process_exit\")",
-                           {.act = Act::End, .key = {}, .how = kSound}, environment));
+      CLEW_TRY(carriers_at("tracepoint(\"sched:sched_process_exit\")", end, environment));
   std::move(ends.begin(), ends.end(), std::back_inserter(all));
   return all;
 }

@@ -36,6 +36,9 @@ query::Carrier carrier(const std::string& function, Act act) {
   query::Expression key;
   key.kind = query::ExpressionKind::Field;
   key.field = Field::Argument;
+  made.keys.push_back(key);
+  if (act != Act::Fork) return made;
+  key.index = 1;  // Whether it is a thread.
   made.keys.push_back(std::move(key));
   return made;
 }
@@ -54,7 +57,8 @@ class Scene {
     auto joined = plan::separate(
         *query,
         {carrier("begin", Act::Begin), carrier("end", Act::End), carrier("put", Act::Put),
-         carrier("take", Act::Take), carrier("join", Act::Join), carrier("fork", Act::Fork)},
+         carrier("take", Act::Take), carrier("join", Act::Join), carrier("fork", Act::Fork),
+         carrier("spawn", Act::Fork)},
         query::Reporter(query_text), RequestRecorder::fields());
     EXPECT_TRUE(joined.has_value()) << joined.error().message;
     joined_ = std::move(*joined);
@@ -81,6 +85,8 @@ class Scene {
     row[*plan::column_of(joined_, Field::Function)] = function;
     for (const plan::JoinRole& role : joined_.roles[source]) {
       if (role.carrier && !role.key_columns.empty()) row[role.key_columns[0]] = value;
+      if (role.carrier && role.key_columns.size() > 1)
+        row[role.key_columns[1]] = static_cast<int64_t>(function == "spawn");
       if (role.carrier) continue;
       const plan::JoinStage::Stream& stream = joined_.stages[role.stage].streams[role.stream];
       for (size_t i = 0; i < stream.columns.size(); ++i) {
@@ -191,13 +197,12 @@ TEST(RequestRecorder, DrawsAThreadThatGoesOnBehindBoth) {
                      "1@4 -> 2@6 recipe app.put app.join"}));
 }
 
-// A number is of a thread or of a process: what nothing happens in is not there.
 TEST(RequestRecorder, DrawsAChildWhereItIs) {
   Scene scene;
   scene.act(0, 1, "begin");
   scene.act(1, 1, "a");
   scene.act(2, 1, "fork", 30);
-  scene.act(3, 1, "fork", 31);
+  scene.act(3, 1, "spawn", 31);
   scene.act_in(5, {30, 30}, "b");
   scene.act_in(6, {1, 31}, "b");
   scene.act(7, 1, "end");
@@ -205,7 +210,8 @@ TEST(RequestRecorder, DrawsAChildWhereItIs) {
   scene.act_in(9, {1, 31}, "end");
   const RequestGraph graph = scene.finish();
   EXPECT_EQ(lanes_of(graph), (Strings{"1 1 app1 t1", "1 31 app1 t31", "30 30 app30 t30"}));
-  EXPECT_EQ(edges_of(graph), (Strings{"0@2 -> 1@2 sound  app.fork", "0@3 -> 2@3 sound  app.fork"}));
+  EXPECT_EQ(edges_of(graph),
+            (Strings{"0@2 -> 1@2 sound  app.fork", "0@3 -> 2@3 sound  app.spawn"}));
   EXPECT_TRUE(graph.is_over);
 }
 
