@@ -49,8 +49,8 @@ class RequestRecorder::Drawing {
     graph_.events_left_out = request_.events_left_out;
     graph_.segments_left_out = request_.segments_left_out;
     graph_.not_taken = request_.not_taken;
-    for (const auto& [key, hand_over] : request_.hand_overs)
-      graph_.not_taken += hand_over.is_taken ? 0 : 1;
+    for (const auto& one : request_.hand_overs)
+      graph_.not_taken += is_left(one) ? 1 : 0;
     add_lanes();
     add_segments();
     for (const Event& event : request_.events)

@@ -185,7 +185,7 @@ void RequestRecorder::puts(const ContextKey& key, const Moment& at) {
   if (request == nullptr) return;
   touch(*request, at.segment);
   const auto known = request->hand_overs.find(key);
-  if (known != request->hand_overs.end() && !known->second.is_taken) ++request->not_taken;
+  if (known != request->hand_overs.end() && is_left(*known)) ++request->not_taken;
   if (known == request->hand_overs.end() && request->hand_overs.size() >= limits_.hand_overs)
     return;
   if (known == request->hand_overs.end()) add_items(*request, 1);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "answer/join_observer.h"
@@ -81,6 +82,11 @@ class RequestRecorder final : public answer::JoinObserver {
     uint32_t source = 0;
     bool is_taken = false;
   };
+  // Whether an object is left that nobody has taken. Bytes of an answer are read by those who are
+  // not looked at, and what a process has done for a request need not be gone on with.
+  static bool is_left(const std::pair<const causal::ContextKey, HandOver>& one) {
+    return one.first.kind == causal::ContextKey::Kind::Object && !one.second.is_taken;
+  }
   struct Edge {
     HandOver from{};
     bool has_place = false;  // The place that handed over is known.
