@@ -301,7 +301,14 @@ void Graph::enter(Thread thread, std::span<const ContextKey> keys, EdgeClass how
   }
   if (resume(thread, behind)) return;
   go_on(thread, behind);
-  if (observer_ != nullptr) tell(thread, crossing);
+  if (observer_ == nullptr) return;
+  // What its own process did before is told where that is all.
+  const auto is_home = [](const GraphObserver::From& from) {
+    return from.key && from.key->kind == ContextKey::Kind::Home;
+  };
+  if (!std::all_of(crossing.from.begin(), crossing.from.end(), is_home))
+    std::erase_if(crossing.from, is_home);
+  tell(thread, crossing);
 }
 
 void Graph::gather(Thread thread, ContextKey key) {

@@ -563,8 +563,8 @@ TEST(Graph, SaysWhereThreadsComeBackAndTogether) {
   graph.end(kFirst);
   graph.gather(kSecond, kBytes);
   graph.enter(kThird, {{kHome, kBytes}}, kHow);
-  EXPECT_EQ(watcher.take(), (Said{"leaves 1.0.2", "puts 1 1.1.1",
-                                  "goes on 3 1.3.0 from 1.2.0 by 1 from 1.1.1 by 1"}));
+  EXPECT_EQ(watcher.take(),
+            (Said{"leaves 1.0.2", "puts 1 1.1.1", "goes on 3 1.3.0 from 1.1.1 by 1"}));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "live/process_state.h"
@@ -83,6 +84,41 @@ TEST_P(StreamsOf, BringItBackWithTheAnswer) {
 // connection for each, with the same port each time, by IPv6, and some of these together.
 INSTANTIATE_TEST_SUITE_P(How, StreamsOf,
                          testing::Values(0, 1, 2, 4, 8, 16, 32, 64, 128, 1 | 2 | 16, 128 | 64 | 2));
+
+// There and back: what the front one does with an answer, and the work that was done for it.
+TEST_F(Streams, AreDrawn) {
+  const fs::path picture =
+      fs::path(testing::TempDir()) / ("relay." + std::to_string(getpid()) + ".json");
+  Victim victim("relay");
+  std::vector<std::string> more = arguments();
+  more.insert(more.end(), {"--graph", picture.string()});
+  Tracer tracer = Tracer::attach(
+      victim.pid(),
+      "from a in entry(\"relay!front_answer\") join b in MostRecent(entry(\"relay!back_request\")) "
+      "on b -> a select a.arg0, b.arg0",
+      more);
+  victim.run(20);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  std::ifstream file(picture);
+  const auto graph = nlohmann::json::parse(file);
+  fs::remove(picture);
+  ASSERT_EQ(graph.at("edges").size(), 2U) << graph;
+  ASSERT_EQ(graph.at("events").size(), 2U) << graph;
+  for (const nlohmann::json& edge : graph.at("edges")) {
+    EXPECT_EQ(edge.at("class"), "recipe");
+    EXPECT_EQ(edge.at("put"), "tracepoint(\"sock:sock_send_length\")");
+    EXPECT_EQ(edge.at("take"), "tracepoint(\"sock:sock_recv_length\")");
+  }
+  const nlohmann::json& there = graph.at("events")[0];
+  const nlohmann::json& back = graph.at("events")[1];
+  EXPECT_EQ(there.at("function"), "back_request");
+  EXPECT_EQ(back.at("function"), "front_answer");
+  EXPECT_EQ(there.at("values"), back.at("values"));
+  EXPECT_EQ(graph.at("edges")[0].at("to"), there.at("segment"));
+  EXPECT_EQ(graph.at("edges")[1].at("from"), there.at("segment"));
+  EXPECT_EQ(graph.at("edges")[1].at("to"), back.at("segment"));
+}
 
 TEST_F(Streams, LeadIntoAnotherProcess) {
   Victim victim("relay");
