@@ -114,8 +114,7 @@ Scene::Scene(const std::string& text, JoinLimits limits) {
       query::Reporter(query_text));
   EXPECT_TRUE(joined.has_value()) << joined.error().message;
   joined_ = std::move(*joined);
-  joins_ = std::make_unique<Joins>(
-      joined_, [](int64_t) { return nullptr; }, limits);
+  joins_ = std::make_unique<Joins>(joined_, nullptr, limits);
   plan_ = plan::plain(joined_.stages[0].rest);
   rows_.emplace(plan_.query.values.size());
 }

@@ -120,13 +120,13 @@ class Joins::Stage {
   Filter filter_;
 };
 
-Joins::Joins(const plan::Joined& joined, causal::Sockets::ProfileOf profile_of, JoinLimits limits,
+Joins::Joins(const plan::Joined& joined, causal::Profiles* profiles, JoinLimits limits,
              JoinObserver* observer)
     : joined_(joined),
       limits_(limits),
       observer_(observer),
       graph_(limits.graph, joined.least_cause, observer),
-      sockets_(graph_, std::move(profile_of)),
+      sockets_(graph_, profiles),
       asker_(joined.stages.size()) {
   if (std::any_of(joined.roles.begin(), joined.roles.end(), sends)) looks_ahead_ns_ = kLateNs;
   for (size_t i = 0; i < joined.stages.size(); ++i) {
@@ -166,8 +166,8 @@ JoinCounts Joins::counts() const {
 void Joins::fork(causal::Thread parent, const plan::JoinRole& role, Values event) {
   const auto child = static_cast<int64_t>(plan::bits_of(event[role.key_columns[0]]));
   const bool is_thread = plan::bits_of(event[role.key_columns[1]]) != 0;
-  graph_.fork(parent, {.pid = is_thread ? parent.pid : child, .tid = child},
-              role.carrier->cause.how);
+  sockets_.fork(parent, {.pid = is_thread ? parent.pid : child, .tid = child},
+                role.carrier->cause.how);
 }
 
 namespace {
@@ -232,22 +232,24 @@ void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event)
   if (!carrier.keys.empty()) key.object = plan::bits_of(event[role.key_columns[0]]);
   switch (cause.act) {
     case query::Act::Begin:
-      // What has come with a message goes on.
-      if (sockets_.is_carried(thread)) return;
-      sockets_.leave(thread);
-      graph_.begin(thread, cause.how);
-      return sockets_.set_own(thread);
+      return sockets_.begin(thread, cause.how);
     case query::Act::End:
       return sockets_.leave(thread);
     case query::Act::Put:
-      return graph_.put(thread, key, cause.how);
+      return sockets_.put(thread, key, cause.how);
     case query::Act::Take:
       return sockets_.take(thread, key, cause.how);
     case query::Act::Join:
-      graph_.join(thread, key, cause.how);
-      return sockets_.set_own(thread);
+      return sockets_.join(thread, key, cause.how);
     case query::Act::Fork:
       return fork(thread, role, event);
+    case query::Act::Multiplex:
+      sockets_.leave(thread);
+      return sockets_.multiplex(thread);
+    case query::Act::Execute:
+      return sockets_.execute(thread);
+    case query::Act::Exit:
+      return sockets_.end(thread);
     case query::Act::Connect:
       return sockets_.connect(thread, key.object);
     case query::Act::Wait:

@@ -47,9 +47,9 @@ struct JoinCounts {
 
 class Joins {
  public:
-  // Borrows `joined`, and the observer, which may be null.
-  explicit Joins(const plan::Joined& joined, causal::Sockets::ProfileOf profile_of,
-                 JoinLimits limits = {}, JoinObserver* observer = nullptr);
+  // Borrows `joined`, and the profiles and the observer, which may be null.
+  explicit Joins(const plan::Joined& joined, causal::Profiles* profiles, JoinLimits limits = {},
+                 JoinObserver* observer = nullptr);
   ~Joins();
   Joins(const Joins&) = delete;
   Joins& operator=(const Joins&) = delete;

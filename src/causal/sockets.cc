@@ -30,17 +30,19 @@ Sockets::Socket& Sockets::socket_of(uint64_t id) {
   return made;
 }
 
-// The kernel uses the memory of a socket again: other ends are another one. Who has connected it
-// does not know its ends yet.
+// The kernel uses the memory of a socket again: other ends, or another process, are another one.
+// Who has connected it does not know its ends yet.
 Sockets::Socket& Sockets::socket_of(const Passage& passage) {
   Socket& socket = socket_of(passage.socket);
-  const bool is_other = socket.pid != passage.thread.pid || socket.out != passage.out;
-  if (is_other && !(socket.is_new && socket.out == StreamKey{})) {
+  const bool is_of_process = socket.pid == passage.thread.pid;
+  const bool is_connected =
+      is_of_process && socket.is_new && socket.out == StreamKey{} && !passage.accepted;
+  if (!is_connected && (!is_of_process || socket.out != passage.out)) {
     set_request(socket, passage.thread.pid, std::nullopt);
     socket.is_answered = true;
     socket.is_new = false;
+    socket.is_multiplexed = false;
   }
-  socket.pid = passage.thread.pid;
   socket.out = passage.out;
   return socket;
 }
@@ -90,11 +92,6 @@ Sockets::Request Sockets::alive(const Socket& socket) {
   return socket.request && graph_.knows(*socket.request) ? socket.request : std::nullopt;
 }
 
-bool Sockets::is_carried(Thread thread) const {
-  const auto known = threads_.find(thread);
-  return known != threads_.end() && known->second.is_carried;
-}
-
 void Sockets::lose() {
   sockets_.clear();
   socket_ages_.clear();
@@ -117,6 +114,56 @@ void Sockets::leave(Thread thread) {
   State& state = thread_of(thread);
   state.is_own = false;
   state.is_carried = false;
+  state.is_inherited = false;
+  state.is_multiplexed = false;
+}
+
+void Sockets::wait(Thread thread) {
+  State& state = thread_of(thread);
+  if (state.is_inherited) leave(thread);
+  const Profile* const profile = profile_of(thread);
+  if (profile == nullptr || profile->onward == Onward::Blocking || state.is_own) return;
+  leave(thread);
+  state.request.reset();
+  state.is_ambiguous = false;
+}
+
+void Sockets::fork(Thread parent, Thread child, EdgeClass how) {
+  graph_.fork(parent, child, how);
+  State& state = thread_of(child);
+  const auto age = state.age;
+  state = {};
+  state.age = age;
+  state.is_inherited = true;
+  if (profiles_ != nullptr && child.pid != parent.pid) profiles_->forks(parent.pid, child.pid);
+}
+
+void Sockets::execute(Thread thread) {
+  if (profiles_ != nullptr) profiles_->executes(thread.pid);
+}
+
+void Sockets::end(Thread thread) {
+  leave(thread);
+  const auto known = threads_.find(thread);
+  thread_ages_.erase(known->second.age);
+  threads_.erase(known);
+  if (profiles_ != nullptr && thread.tid == thread.pid) profiles_->ends(thread.pid);
+}
+
+// --- what programs say themselves ----------------------------------------------------------------
+
+// What has come with a message goes on.
+void Sockets::begin(Thread thread, EdgeClass how) {
+  if (thread_of(thread).is_carried) return;
+  leave(thread);
+  graph_.begin(thread, how);
+  thread_of(thread).is_own = true;
+}
+
+void Sockets::put(Thread thread, ContextKey key, EdgeClass how) {
+  const State& state = thread_of(thread);
+  if (state.is_multiplexed && !state.is_carried) graph_.begin(thread, how);
+  graph_.put(thread, key, how);
 }
 
 // Behind what its program has done for the request since, too.
@@ -129,23 +176,20 @@ void Sockets::take(Thread thread, ContextKey key, EdgeClass how) {
   } else {
     graph_.enter(thread, std::array{key, *home}, how);
   }
-  set_own(thread);
+  thread_of(thread).is_own = true;
 }
 
-void Sockets::wait(Thread thread) {
-  const Profile* const profile = profile_of_(thread.pid);
-  if (profile == nullptr || profile->onward == Onward::Blocking) return;
+void Sockets::join(Thread thread, ContextKey key, EdgeClass how) {
+  graph_.join(thread, key, how);
   State& state = thread_of(thread);
-  if (state.is_own) return;
-  leave(thread);
-  state.request.reset();
-  state.is_ambiguous = false;
+  state.is_own = true;
+  state.is_inherited = false;
 }
 
 // --- reading -------------------------------------------------------------------------------------
 
 void Sockets::receive(const Passage& passage) {
-  const Profile* const profile = profile_of_(passage.thread.pid);
+  const Profile* const profile = profile_of(passage.thread);
   if (profile != nullptr) {
     Socket& socket = socket_of(passage);
     const Request request = enter_read(passage, socket, *profile);
@@ -154,12 +198,15 @@ void Sockets::receive(const Passage& passage) {
     if (profile->alternates) streams_.drop_unread(passage.out);
     socket.is_answered = !passage.accepted;
     socket.is_new = false;
+  } else if (counts_.unknown.size() < limits_.unknown ||
+             counts_.unknown.contains(passage.thread.pid)) {
+    ++counts_.unknown[passage.thread.pid];
   }
   streams_.drop(passage.out.reversed(), passage.bytes);
 }
 
 // The request that the thread goes on with, or none.
-Sockets::Request Sockets::enter_read(const Passage& passage, const Socket& socket,
+Sockets::Request Sockets::enter_read(const Passage& passage, Socket& socket,
                                      const Profile& profile) {
   const Thread thread = passage.thread;
   std::vector<ContextKey> behind = streams_.receive(passage.out.reversed(), passage.bytes);
@@ -179,25 +226,50 @@ Sockets::Request Sockets::enter_read(const Passage& passage, const Socket& socke
     }
     request = one;
   }
-  const bool is_carried = request.has_value() || !passage.accepted;
-  const bool goes_on = !passage.accepted || (profile.alternates && !socket.is_answered);
-  if (!request && goes_on) request = asked;
-  if (!request && !passage.accepted) {
+  if (!request) return begin_read(passage, socket, profile);
+  if (graph_.request_of(thread) != request) leave(thread);
+  const ContextKey* const home = home_of(thread.pid, *request);
+  if (home != nullptr) behind.push_back(*home);
+  graph_.enter(thread, behind, profile.how);
+  thread_of(thread).is_carried = true;
+  return graph_.request_of(thread) == request ? request : std::nullopt;
+}
+
+// The bytes bring no request.
+Sockets::Request Sockets::begin_read(const Passage& passage, Socket& socket,
+                                     const Profile& profile) {
+  const Thread thread = passage.thread;
+  const Request asked = alive(socket);
+  if (!passage.accepted && asked) {
+    if (graph_.request_of(thread) != asked) leave(thread);
+    const ContextKey* const home = home_of(thread.pid, *asked);
+    if (home != nullptr) graph_.enter(thread, std::array{*home}, profile.how);
+    thread_of(thread).is_carried = true;
+    return graph_.request_of(thread);
+  }
+  State& state = thread_of(thread);
+  const Request inside = graph_.request_of(thread);
+  // The program knows better: more of what it says that it works for.
+  if (state.is_own && inside) return passage.accepted ? inside : std::nullopt;
+  if (!passage.accepted) {
     // An answer to what nobody knows.
-    if (!thread_of(thread).is_own && profile.onward != Onward::Blocking) leave(thread);
+    if (!state.is_own && profile.onward != Onward::Blocking) leave(thread);
     return std::nullopt;
   }
-  if (!request || graph_.request_of(thread) != request) leave(thread);
-  if (request) {
-    const ContextKey* const home = home_of(thread.pid, *request);
-    if (home != nullptr) behind.push_back(*home);
-    graph_.enter(thread, behind, profile.how);
+  socket.is_multiplexed = socket.is_multiplexed || state.is_multiplexed;
+  const bool goes_on = profile.alternates && !socket.is_answered && asked;
+  if (socket.is_multiplexed || !goes_on || inside != asked) leave(thread);
+  if (socket.is_multiplexed) {
+    multiplex(thread);
+    return std::nullopt;
+  }
+  if (goes_on) {
+    const ContextKey* const home = home_of(thread.pid, *asked);
+    if (home != nullptr) graph_.enter(thread, std::array{*home}, profile.how);
   } else {
     graph_.begin(thread, profile.how);
-    request = graph_.request_of(thread);
   }
-  thread_of(thread).is_carried = is_carried;
-  return graph_.request_of(thread) == request ? request : std::nullopt;
+  return graph_.request_of(thread);
 }
 
 void Sockets::note_read(const Passage& passage, const Profile& profile, uint64_t request) {
@@ -221,7 +293,7 @@ void Sockets::note_read(const Passage& passage, const Profile& profile, uint64_t
 // --- writing -------------------------------------------------------------------------------------
 
 void Sockets::connect(Thread thread, uint64_t id) {
-  const Profile* const profile = profile_of_(thread.pid);
+  const Profile* const profile = profile_of(thread);
   Socket& socket = socket_of(id);
   const bool is_own = thread_of(thread).is_own;
   Request request;
@@ -234,12 +306,13 @@ void Sockets::connect(Thread thread, uint64_t id) {
   socket.out = {};
   socket.is_answered = true;
   socket.is_new = true;
+  socket.is_multiplexed = false;
   if (request && graph_.request_of(thread) == request)
     graph_.gather(thread, *home_of(thread.pid, *request));
 }
 
 void Sockets::send(const Passage& passage) {
-  const Profile* const profile = profile_of_(passage.thread.pid);
+  const Profile* const profile = profile_of(passage.thread);
   Socket& socket = socket_of(passage);
   if (profile != nullptr && passage.accepted) return answer(passage, socket, *profile);
   Request request;
@@ -248,6 +321,7 @@ void Sockets::send(const Passage& passage) {
   } else if (thread_of(passage.thread).is_own) {
     request = graph_.request_of(passage.thread);
   }
+  if (socket.is_new) streams_.renew(passage.out);
   socket.is_new = false;
   socket.is_answered = false;
   set_request(socket, passage.thread.pid, request);
@@ -295,29 +369,38 @@ Sockets::Request Sockets::onward_of(const Passage& passage, Socket& socket,
 // What is written on a connection that the program has accepted.
 void Sockets::answer(const Passage& passage, Socket& socket, const Profile& profile) {
   const Thread thread = passage.thread;
+  const bool is_own = thread_of(thread).is_own;
   const Request inside = graph_.request_of(thread);
-  Request request = alive(socket);
-  if (!request && profile.alternates) request = inside;
-  if (!profile.alternates) request = thread_of(thread).is_own ? inside : std::nullopt;
+  Request request;
+  if (is_own && inside) {
+    request = inside;
+  } else if (profile.alternates && !socket.is_multiplexed) {
+    request = alive(socket);
+    if (!request) request = inside;
+  }
   write(passage, request);
   socket.is_answered = true;
   const bool ends = profile.onward == Onward::Slice || profile.onward == Onward::Oldest;
-  if (ends && request && inside == request && !thread_of(thread).is_own) leave(thread);
+  if (ends && request && inside == request && !is_own) leave(thread);
 }
 
 // Behind all that this process has done for the request so far.
 void Sockets::write(const Passage& passage, Request request) {
   if (!request) return;
   std::erase(thread_of(passage.thread).waiting, *request);
-  const ContextKey key = streams_.send(passage.out, passage.bytes);
+  const std::optional<ContextKey> key = streams_.send(passage.out, passage.bytes);
+  if (!key) {
+    ++counts_.ambiguous;
+    return;
+  }
   const bool is_inside = graph_.request_of(passage.thread) == request;
   const ContextKey* const home = home_of(passage.thread.pid, *request);
   if (home == nullptr) {
-    if (is_inside) graph_.put(passage.thread, key);
+    if (is_inside) graph_.put(passage.thread, *key);
     return;
   }
   if (is_inside) graph_.gather(passage.thread, *home);
-  graph_.copy(*home, key);
+  graph_.copy(*home, *key);
 }
 
 }  // namespace clew::causal

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <list>
 #include <map>
 #include <optional>
@@ -39,6 +38,21 @@ struct Profile {
   bool operator==(const Profile&) const = default;
 };
 
+// What is known of processes, by their programs.
+class Profiles {
+ public:
+  Profiles() = default;
+  Profiles(const Profiles&) = delete;
+  Profiles& operator=(const Profiles&) = delete;
+  virtual ~Profiles() = default;
+  // Null: nothing is known, and nothing is taken for known.
+  virtual const Profile* of(int64_t pid) = 0;
+  // The child runs its parent's program until it executes another one.
+  virtual void forks(int64_t parent, int64_t child) = 0;
+  virtual void executes(int64_t pid) = 0;
+  virtual void ends(int64_t pid) = 0;
+};
+
 // What one call has sent or received.
 struct Passage {
   Thread thread;
@@ -50,38 +64,42 @@ struct Passage {
 
 struct SocketCounts {
   uint64_t ambiguous = 0;  // Messages that could be of several requests.
+  // Messages that were read by processes of which nothing is known, by process.
+  std::map<int64_t, uint64_t> unknown{};
 };
 
 struct SocketLimits {
   size_t sockets = 100'000;
   size_t threads = 100'000;
+  size_t unknown = 1'000;  // Processes of which nothing is known.
   size_t waiting = 1'000;  // Requests of a thread that nothing was written for.
   StreamLimits streams{};
 };
 
 class Sockets {
  public:
-  // Of a process; null: nothing is known, and nothing is taken for known.
-  using ProfileOf = std::function<const Profile*(int64_t pid)>;
-
-  // Borrows the graph.
-  Sockets(Graph& graph, ProfileOf profile_of, SocketLimits limits = {})
-      : graph_(graph),
-        profile_of_(std::move(profile_of)),
-        limits_(limits),
-        streams_(graph, limits.streams) {}
+  // Borrows the graph, and the profiles, which may be null.
+  Sockets(Graph& graph, Profiles* profiles, SocketLimits limits = {})
+      : graph_(graph), profiles_(profiles), limits_(limits), streams_(graph, limits.streams) {}
 
   void connect(Thread thread, uint64_t socket);
   void send(const Passage& passage);
   void receive(const Passage& passage);
   // It waits for events: what it has read is done with.
   void wait(Thread thread);
+  // What the thread reads next, or has read last, is of a connection with several questions at a
+  // time: each that the program puts then begins a request.
+  void multiplex(Thread thread) { thread_of(thread).is_multiplexed = true; }
+  // A thread or process has begun another one, which is in its request until it waits.
+  void fork(Thread parent, Thread child, EdgeClass how);
+  void execute(Thread thread);
+  void end(Thread thread);
   // The program says by itself where the thread goes on.
+  void begin(Thread thread, EdgeClass how);
   void leave(Thread thread);
-  void set_own(Thread thread) { thread_of(thread).is_own = true; }
+  void put(Thread thread, ContextKey key, EdgeClass how);
   void take(Thread thread, ContextKey key, EdgeClass how);
-  // Whether what it works for has come from another process: then no request begins here.
-  [[nodiscard]] bool is_carried(Thread thread) const;
+  void join(Thread thread, ContextKey key, EdgeClass how);
   // Whether the bytes can be told where they come from.
   [[nodiscard]] bool knows(const Passage& received) const {
     return streams_.has(received.out.reversed(), received.bytes);
@@ -98,13 +116,16 @@ class Sockets {
     Request request;          // For which it was read or written last.
     bool is_answered = true;  // It has been written to since it was read, or the other way round.
     bool is_new = false;      // Its program has connected it and not written to it.
+    bool is_multiplexed = false;  // It has several questions at a time.
     std::list<uint64_t>::iterator age;
   };
   struct State {
-    Request request;            // Of the last message in this slice.
-    bool is_ambiguous = false;  // There was another one.
-    bool is_carried = false;
+    Request request;               // Of the last message in this slice.
+    bool is_ambiguous = false;     // There was another one.
+    bool is_carried = false;       // It has come from another process.
     bool is_own = false;           // The program has said by itself where the thread is.
+    bool is_inherited = false;     // It was there when the thread began.
+    bool is_multiplexed = false;   // multiplex()
     std::deque<uint64_t> waiting;  // Oldest.
     std::list<Thread>::iterator age;
   };
@@ -113,6 +134,9 @@ class Sockets {
     size_t sockets = 0;
   };
 
+  [[nodiscard]] const Profile* profile_of(Thread thread) const {
+    return profiles_ == nullptr ? nullptr : profiles_->of(thread.pid);
+  }
   Socket& socket_of(uint64_t id);
   Socket& socket_of(const Passage& passage);
   State& thread_of(Thread thread);
@@ -123,12 +147,13 @@ class Sockets {
   Request onward_of(const Passage& passage, Socket& socket, const Profile& profile);
   Request of_slice(Thread thread, const Profile& profile);
   void note_read(const Passage& passage, const Profile& profile, uint64_t request);
-  Request enter_read(const Passage& passage, const Socket& socket, const Profile& profile);
+  Request enter_read(const Passage& passage, Socket& socket, const Profile& profile);
+  Request begin_read(const Passage& passage, Socket& socket, const Profile& profile);
   void write(const Passage& passage, Request request);
   void answer(const Passage& passage, Socket& socket, const Profile& profile);
 
   Graph& graph_;
-  ProfileOf profile_of_;
+  Profiles* profiles_;
   SocketLimits limits_;
   Streams streams_;
   SocketCounts counts_;

@@ -25,13 +25,24 @@ struct End {
   bool accepted = false;
 };
 
+class KnownProfiles final : public Profiles {
+ public:
+  const Profile* of(int64_t pid) override {
+    const auto found = known.find(pid);
+    return found == known.end() ? nullptr : &found->second;
+  }
+  void forks(int64_t parent, int64_t child) override {
+    if (known.contains(parent)) known[child] = known[parent];
+  }
+  void executes(int64_t pid) override { known.erase(pid); }
+  void ends(int64_t pid) override { known.erase(pid); }
+
+  std::map<int64_t, Profile> known;
+};
+
 class SocketsTest : public testing::Test {
  protected:
-  SocketsTest()
-      : sockets_(graph_, [this](int64_t pid) -> const Profile* {
-          const auto found = profiles_.find(pid);
-          return found == profiles_.end() ? nullptr : &found->second;
-        }) {
+  SocketsTest() : sockets_(graph_, &known_) {
     profiles_[1] = {.onward = Onward::Last, .how = EdgeClass::Recipe};
     profiles_[2] = {.onward = Onward::Last, .how = EdgeClass::Recipe};
   }
@@ -67,7 +78,8 @@ class SocketsTest : public testing::Test {
     return false;
   }
 
-  std::map<int64_t, Profile> profiles_;
+  KnownProfiles known_;
+  std::map<int64_t, Profile>& profiles_ = known_.known;
   Graph graph_;
   Sockets sockets_;
   uint16_t last_port_ = 0;
@@ -284,15 +296,122 @@ TEST_F(SocketsTest, WhatAProgramSaysItselfOutlivesItsSlice) {
   EXPECT_TRUE(before(first, event(kBack)));
 }
 
-TEST_F(SocketsTest, WhatCameWithAMessageIsCarried) {
+TEST_F(SocketsTest, NoRequestBeginsWhereOneHasCome) {
   const auto [front, back] = connection();
   read(kFront, client(), {1, 11});
-  EXPECT_FALSE(sockets_.is_carried(kFront));
+  const auto first = event(kFront);
+  sockets_.begin(kFront, EdgeClass::Recipe);
+  const auto own = event(kFront);
+  EXPECT_NE(own->request, first->request) << "nobody has sent it";
   write(kFront, front, {1, 51});
   read(kBack, back, {1, 51});
-  EXPECT_TRUE(sockets_.is_carried(kBack));
-  sockets_.wait(kBack);
-  EXPECT_FALSE(sockets_.is_carried(kBack));
+  sockets_.begin(kBack, EdgeClass::Recipe);
+  EXPECT_TRUE(before(own, event(kBack)));
+}
+
+// COPY of PostgreSQL, and questions that come in pieces.
+TEST_F(SocketsTest, AProgramThatSaysWhatItWorksForReadsMoreOfIt) {
+  profiles_[1].onward = Onward::Blocking;
+  const End client = this->client();
+  read(kFront, client, {1, 11});
+  sockets_.begin(kFront, EdgeClass::Recipe);
+  const auto begun = event(kFront);
+  read(kFront, client, {11, 21});
+  EXPECT_TRUE(before(begun, event(kFront)));
+  write(kFront, client, {1, 11});
+  read(kFront, client, {21, 31});
+  EXPECT_TRUE(before(begun, event(kFront)));
+  sockets_.leave(kFront);
+  write(kFront, client, {11, 21});
+  read(kFront, client, {31, 41});
+  EXPECT_FALSE(before(begun, event(kFront)));
+}
+
+TEST_F(SocketsTest, AConnectionOfSeveralQuestionsBeginsARequestForEachThatIsPut) {
+  const End client = this->client();
+  sockets_.multiplex(kFront);
+  read(kFront, client, {1, 11});
+  EXPECT_FALSE(event(kFront)) << "whose it is is not known";
+  sockets_.put(kFront, {1, 71}, EdgeClass::Recipe);
+  sockets_.put(kFront, {1, 72}, EdgeClass::Recipe);
+  sockets_.wait(kFront);
+  read(kFront, client, {11, 21});
+  sockets_.put(kFront, {1, 73}, EdgeClass::Recipe);
+  sockets_.take(kFront, {1, 71}, EdgeClass::Recipe);
+  const auto first = event(kFront);
+  sockets_.take(kFront, {1, 72}, EdgeClass::Recipe);
+  const auto second = event(kFront);
+  sockets_.take(kFront, {1, 73}, EdgeClass::Recipe);
+  const auto third = event(kFront);
+  ASSERT_TRUE(first && second && third);
+  EXPECT_NE(first->request, second->request);
+  EXPECT_NE(second->request, third->request);
+}
+
+// A backend that is down, whose socket's memory another process gets.
+TEST_F(SocketsTest, TheMemoryOfAConnectionThatFailedIsUsedAgain) {
+  const auto [front, back] = connection();
+  read(kFront, client(), {1, 11});
+  sockets_.connect(kFront, front.socket);
+  const auto asked = event(kFront);
+  write(kFront, connection().first, {1, 51});
+  End other = back;
+  other.socket = front.socket;
+  read(kBack, other, {1, 11});
+  EXPECT_FALSE(before(asked, event(kBack)));
+  sockets_.wait(kFront);
+  // And a child that writes on what its parent has connected.
+  const auto [inherited, there] = connection();
+  read(kFront, client(), {1, 11});
+  sockets_.connect(kFront, inherited.socket);
+  sockets_.fork(kFront, {5, 5}, EdgeClass::Sound);
+  profiles_.erase(5);
+  write({5, 5}, inherited, {1, 11});
+  read(kBack, there, {1, 11});
+  EXPECT_TRUE(event(kBack));
+}
+
+TEST_F(SocketsTest, AChildRunsItsParentsProgram) {
+  const Thread child{7, 7};
+  sockets_.fork(kFront, child, EdgeClass::Sound);
+  read(child, client(), {1, 11});
+  EXPECT_TRUE(event(child));
+  sockets_.execute(child);
+  read(child, client(), {1, 11});
+  sockets_.end(child);
+  read(child, client(), {1, 11});
+  EXPECT_FALSE(event(child)) << "another program, and then another process";
+}
+
+TEST_F(SocketsTest, WhatAThreadInheritsEndsAsItWaits) {
+  read(kFront, client(), {1, 11});
+  const auto begun = event(kFront);
+  for (const bool is_known : {true, false}) {
+    if (!is_known) profiles_.erase(1);
+    sockets_.fork(kFront, kOther, EdgeClass::Sound);
+    EXPECT_TRUE(before(begun, event(kOther)));
+    sockets_.wait(kOther);
+    EXPECT_FALSE(event(kOther));
+  }
+}
+
+// Their calls return in another order than they have written in, so that the numbers overlap.
+TEST_F(SocketsTest, OfTwoThreadsThatWriteAtAMomentNothingIsKnown) {
+  const auto [front, back] = connection();
+  read(kFront, client(), {1, 11});
+  read(kOther, client(), {1, 11});
+  write(kFront, front, {101, 201});
+  write(kOther, front, {101, 201});
+  read(kBack, back, {101, 201});
+  EXPECT_EQ(graph_.counts().requests, 3) << "it begins anew";
+  EXPECT_EQ(sockets_.counts().ambiguous, 1);
+}
+
+TEST_F(SocketsTest, CountsWhatProgramsReadThatNobodyKnows) {
+  profiles_.erase(1);
+  read(kFront, client(), {1, 11});
+  read(kFront, client(), {1, 11});
+  EXPECT_EQ(sockets_.counts().unknown.at(1), 2);
 }
 
 // A client that is looked at, too, asks again when it has its answer.

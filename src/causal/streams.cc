@@ -32,19 +32,17 @@ Streams::Stream& Streams::stream_of(const StreamKey& key) {
   return made;
 }
 
-ContextKey Streams::send(const StreamKey& key, ByteRange bytes) {
+std::optional<ContextKey> Streams::send(const StreamKey& key, ByteRange bytes) {
   Stream& stream = stream_of(key);
-  const size_t most = stream.has_reader ? limits_.ranges : limits_.unread;
-  // Bytes that go back begin another connection of the same ends.
-  while (!stream.sent.empty() &&
-         (stream.sent.size() >= most || is_before(bytes.begin, stream.sent.back().bytes.end))) {
-    const bool is_old = !is_before(bytes.begin, stream.sent.back().bytes.end);
-    graph_.forget(is_old ? stream.sent.front().key : stream.sent.back().key);
-    if (is_old) {
-      stream.sent.pop_front();
-    } else {
-      stream.sent.pop_back();
-    }
+  if (!stream.sent.empty() && is_before(bytes.begin, stream.sent.back().bytes.end)) {
+    for (const Sent& sent : stream.sent)
+      graph_.forget(sent.key);
+    stream.sent.clear();
+    return std::nullopt;
+  }
+  if (stream.sent.size() >= (stream.has_reader ? limits_.ranges : limits_.unread)) {
+    graph_.forget(stream.sent.front().key);
+    stream.sent.pop_front();
   }
   const ContextKey made{.object = ++last_key_, .kind = ContextKey::Kind::Bytes};
   stream.sent.push_back({.bytes = bytes, .key = made});
@@ -68,6 +66,16 @@ void Streams::drop(const StreamKey& key, ByteRange bytes) {
   while (!sent.empty() && !is_before(bytes.end, sent.front().bytes.end)) {
     graph_.forget(sent.front().key);
     sent.pop_front();
+  }
+}
+
+void Streams::renew(const StreamKey& key) {
+  for (const StreamKey& one : {key, key.reversed()}) {
+    const auto found = streams_.find(one);
+    if (found == streams_.end()) continue;
+    for (const Sent& sent : found->second.sent)
+      graph_.forget(sent.key);
+    found->second.sent.clear();
   }
 }
 

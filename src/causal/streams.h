@@ -54,12 +54,15 @@ class Streams {
   explicit Streams(Graph& graph, StreamLimits limits = {}) : graph_(graph), limits_(limits) {}
 
   // Bytes are sent. Returns the key that brings their context, which the caller puts there: or not,
-  // where it has none.
-  ContextKey send(const StreamKey& stream, ByteRange bytes);
+  // where it has none. None: others were said to have these numbers, so nobody knows whose they
+  // are. Two threads have written at a moment; or a new connection has the ends of an old one.
+  std::optional<ContextKey> send(const StreamKey& stream, ByteRange bytes);
   // What brings them, in order. Empty: nobody was seen to send any of them.
   std::vector<ContextKey> receive(const StreamKey& stream, ByteRange bytes);
   // They have been read: whoever reads again reads others.
   void drop(const StreamKey& stream, ByteRange bytes);
+  // A new connection has these ends: both directions begin anew.
+  void renew(const StreamKey& stream);
   // Whoever reads what is sent has done so. Nobody was seen to, so that is somebody who is not
   // looked at.
   void drop_unread(const StreamKey& stream);

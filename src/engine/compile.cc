@@ -213,10 +213,10 @@ Expected<query::Query> Compiler::parse() {
 // Where a program says, or a vocabulary of it, what becomes of messages.
 std::vector<query::Carrier> Compiler::carriers_of_sockets(causal::EdgeClass least,
                                                           EventTypes& types) {
-  result_.programs = Programs(vocabulary_.programs(), least);
+  result_.programs = std::make_unique<Programs>(vocabulary_.programs(), least);
   const bool has_profile = std::any_of(
       result_.tracees.begin(), result_.tracees.end(),
-      [this](const auto& each) { return result_.programs.profile_of(each->pid()) != nullptr; });
+      [this](const auto& each) { return result_.programs->of(each->pid()) != nullptr; });
   const bool may_come = request_.follow_forks && !vocabulary_.programs().empty();
   if (!watches_threads_ || (!has_profile && !may_come)) return {};
   auto carriers = query::carriers_of_sockets(&types);

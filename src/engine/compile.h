@@ -38,8 +38,8 @@ struct Compiled {
   query::Query query;
   // Of a query with joins: `plan` is that of its events.
   std::optional<plan::Joined> joined;
-  Programs programs;  // Of what it joins.
-  plan::Plan plan;    // Without tracees this and what follows is the kernel's.
+  std::unique_ptr<Programs> programs;  // Of what it joins.
+  plan::Plan plan;                     // Without tracees this and what follows is the kernel's.
   plan::Grouping grouping;
   plan::Lowered lowered;
   Tracee::Shared shared;                      // Of the tracees, for more of them.

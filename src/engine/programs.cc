@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "target/process.h"
 
@@ -17,22 +20,50 @@ Programs::Programs(std::span<const query::Program> programs, causal::EdgeClass l
   if (least >= causal::EdgeClass::Heuristic) profiles_.emplace_back();
 }
 
-const causal::Profile* Programs::profile_of(int64_t pid) {
-  auto known = known_.find(pid);
-  if (known == known_.end()) {
-    const auto process = target::read_process(static_cast<pid_t>(pid));
-    if (!process) return nullptr;
-    // A program that was started by a link has two names: redis-server leads to redis-check-rdb.
-    const std::string name = target::program_name(*process);
-    const std::string file = std::filesystem::path(process->executable).filename();
-    const auto found = std::find_if(names_.begin(), names_.end(), [&](const std::string& each) {
-      return each == name || each == file;
-    });
-    const auto index = static_cast<size_t>(found - names_.begin());
-    known =
-        known_.emplace(pid, index < profiles_.size() ? std::optional(index) : std::nullopt).first;
-  }
-  return known->second ? &profiles_[*known->second] : nullptr;
+// A pid may be another program's by now, in a process that nobody saw begin.
+const Programs::Known* Programs::look(int64_t pid) {
+  constexpr std::chrono::seconds kFresh{1};
+  constexpr size_t kMost = 100'000;
+  const auto known = known_.find(pid);
+  const Known* const before = known == known_.end() ? nullptr : &known->second;
+  const Time::time_point now = Time::now();
+  if (before != nullptr && now - before->looked < kFresh) return before;
+  const auto process = target::read_process(static_cast<pid_t>(pid));
+  // One that has ended says nothing of what it was.
+  if (!process || process->executable.empty()) return before;
+  // A program that was started by a link has two names: redis-server leads to redis-check-rdb.
+  const std::string name = target::program_name(*process);
+  const std::string file = std::filesystem::path(process->executable).filename();
+  const auto found = std::find_if(names_.begin(), names_.end(), [&](const std::string& each) {
+    return each == name || each == file;
+  });
+  const auto index = static_cast<size_t>(found - names_.begin());
+  if (known_.size() >= kMost) known_.clear();
+  Known& made = known_[pid];
+  made = {.name = name,
+          .profile = index < profiles_.size() ? std::optional(index) : std::nullopt,
+          .looked = now};
+  return &made;
+}
+
+const causal::Profile* Programs::of(int64_t pid) {
+  const Known* const known = look(pid);
+  return known == nullptr || !known->profile ? nullptr : &profiles_[*known->profile];
+}
+
+void Programs::forks(int64_t parent, int64_t child) {
+  const Known* const known = look(parent);
+  if (known == nullptr) return;
+  // It is looked at once more, if it still can be.
+  Known its = *known;
+  its.looked = {};
+  known_[child] = std::move(its);
+}
+
+std::string Programs::name_of(int64_t pid) {
+  const Known* const known = look(pid);
+  return known == nullptr ? fmt::format("process {}", pid)
+                          : fmt::format("{} ({})", known->name, pid);
 }
 
 }  // namespace clew::engine

@@ -168,7 +168,7 @@ void Run::make_session() {
       .epoch_ns = compiled_.lowered.clock.epoch_ns,
       .beside = {.refused = refused_, .left_out = compiled_.left_out, .attach_ms = attach_ms_},
       .joined = compiled_.joined ? &*compiled_.joined : nullptr,
-      .profile_of = [this](int64_t pid) { return compiled_.programs.profile_of(pid); },
+      .profiles = compiled_.programs.get(),
       .observer = recorder_ ? &*recorder_ : nullptr,
       .warn = [this](std::string_view text) { notices_.warning(text); }};
   input.beside.lost = compiled_.lost;

@@ -116,7 +116,8 @@ size_t Separator::add_emitter(std::vector<Source> sources, JoinRole role) {
 // A thread that begins, or goes on, does so before the event, and hands over behind it.
 bool is_before_event(query::Act act) {
   using query::Act;
-  return act == Act::Begin || act == Act::Take || act == Act::Join || act == Act::Receive;
+  return act == Act::Begin || act == Act::Take || act == Act::Join || act == Act::Receive ||
+         act == Act::Multiplex;
 }
 
 void Separator::add_carrier(const query::Carrier& carrier) {

@@ -31,6 +31,12 @@ std::string_view name_of(query::Act act) {
       return "takes the request along";
     case query::Act::Join:
       return "joins what was handed over";
+    case query::Act::Multiplex:
+      return "has several requests at a time";
+    case query::Act::Execute:
+      return "runs another program";
+    case query::Act::Exit:
+      return "ends the thread";
     case query::Act::Connect:
       return "belongs to a request";
     case query::Act::Send:

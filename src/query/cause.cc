@@ -23,8 +23,9 @@ struct ActName {
   bool has_key;
   bool across;
 };
-constexpr std::array<ActName, 7> kActs = {{{"begin", Act::Begin, false, false},
+constexpr std::array<ActName, 8> kActs = {{{"begin", Act::Begin, false, false},
                                            {"end", Act::End, false, false},
+                                           {"multiplexed", Act::Multiplex, false, false},
                                            {"put", Act::Put, true, false},
                                            {"take", Act::Take, true, false},
                                            {"join", Act::Join, true, false},
@@ -82,6 +83,12 @@ std::string describe(const Cause& cause) {
       return fmt::format("the thread goes on behind what {} was handed over with, too", cause.key);
     case Act::Fork:
       return fmt::format("thread or process {} goes on with the request", cause.key);
+    case Act::Multiplex:
+      return "the thread reads from a connection with several requests at a time";
+    case Act::Execute:
+      return "the process runs another program";
+    case Act::Exit:
+      return "the thread has ended";
     case Act::Connect:
       return "a connection of the thread's request is made";
     case Act::Send:
@@ -101,10 +108,12 @@ Expected<Cause> parse_cause(std::string_view cause, std::string_view how) {
       space == std::string_view::npos ? std::string_view{} : cause.substr(space + 1);
   const ActName* const act = find(kActs, verb);
   if (act == nullptr) {
-    return fail(ErrorCode::InvalidQuery,
-                fmt::format("'cause' is begin or end, or put, take, join, send or receive with an "
-                            "export, not '{}'{}",
-                            verb, nearest(verb, kActs)));
+    return fail(
+        ErrorCode::InvalidQuery,
+        fmt::format(
+            "'cause' is begin, end or multiplexed, or put, take, join, send or receive with an "
+            "export, not '{}'{}",
+            verb, nearest(verb, kActs)));
   }
   if (act->has_key == key.empty()) {
     return fail(ErrorCode::InvalidQuery,
@@ -188,7 +197,7 @@ Expected<std::vector<Carrier>> carriers_of(const Vocabulary& vocabulary, TypeSou
 
 Expected<std::vector<Carrier>> carriers_of_threads(TypeSource* types) {
   const Cause fork{.act = Act::Fork, .key = "child", .how = EdgeClass::Sound};
-  const Cause end{.act = Act::End, .key = {}, .how = EdgeClass::Sound};
+  const auto sound = [](Act act) { return Cause{.act = act, .key = {}, .how = EdgeClass::Sound}; };
   const Environment environment{.vocabulary = nullptr, .types = types};
   // The new one does not run before this event. The flag is CLONE_THREAD of clone(2).
   std::vector<Carrier> all = CLEW_TRY(
@@ -196,9 +205,12 @@ Expected<std::vector<Carrier>> carriers_of_threads(TypeSource* types) {
                        .text = "from e in tracepoint(\"task:task_newtask\") select e.args.pid as "
                                "child, (uint64_t)(e.clone_flags & 0x10000) as is_thread"},
                   fork, environment));
-  std::vector<Carrier> ends =
-      CLEW_TRY(carriers_at("tracepoint(\"sched:sched_process_exit\")", end, environment));
-  std::move(ends.begin(), ends.end(), std::back_inserter(all));
+  for (const auto& [act, name] : {std::pair{Act::Execute, "sched:sched_process_exec"},
+                                  std::pair{Act::Exit, "sched:sched_process_exit"}}) {
+    std::vector<Carrier> some =
+        CLEW_TRY(carriers_at(fmt::format("tracepoint(\"{}\")", name), sound(act), environment));
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
   return all;
 }
 

@@ -6,8 +6,8 @@
 //     name = "pool.submit"
 //     function = "app!submit"
 //     exports = { job = "arg1" }
-//     cause = "put job"       # begin, end; put, take, join, send and receive with an export
-//     how = "recipe"          # explicit, recipe (default) or heuristic
+//     cause = "put job"       # begin, end, multiplexed; put, take, join, send and receive with an
+//     export how = "recipe"          # explicit, recipe (default) or heuristic
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,24 @@ struct Environment;
 
 // What becomes of the context of the thread that passes.
 // Fork: another one, whose number the key is, goes on behind this.
-// Connect, Send, Receive, Wait: what it does with sockets (causal/sockets.h, query/streams.h).
-enum class Act : uint8_t { Begin, End, Put, Take, Join, Fork, Connect, Send, Receive, Wait };
+// Multiplex: what it reads is of a connection with several questions at a time.
+// Execute, Exit: its process runs another program; it has ended.
+// Connect, Send, Receive, Wait: what it does with sockets (query/socket_carriers.h).
+enum class Act : uint8_t {
+  Begin,
+  End,
+  Put,
+  Take,
+  Join,
+  Fork,
+  Multiplex,
+  Execute,
+  Exit,
+  Connect,
+  Send,
+  Receive,
+  Wait
+};
 
 struct Cause {
   Act act = Act::Begin;

@@ -108,15 +108,17 @@ Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types) {
     Act act;
     std::string text;
   };
-  // MSG_PEEK is 2, TCP_SYN_SENT too.
+  // MSG_PEEK is 2, MSG_ERRQUEUE 0x2000, TCP_SYN_SENT 2, too.
   std::vector<Asked> asked = {
       {Act::Connect,
        "from e in tracepoint(\"sock:inet_sock_set_state\") where e.newstate == 2 && "
        "e.protocol == 6 select (uint64_t)e.skaddr as socket"},
       {Act::Send, passage("sock_send_length", "write_seq", "")},
-      {Act::Receive, passage("sock_recv_length", "copied_seq", " && (e.flags & 2) == 0")}};
+      {Act::Receive, passage("sock_recv_length", "copied_seq", " && (e.flags & 0x2002) == 0")}};
   for (const std::string_view name : kWaits)
-    asked.push_back({Act::Wait, fmt::format("from e in syscall(\"{}\") select e.pid", name)});
+    asked.push_back(
+        {Act::Wait,
+         fmt::format("from e in tracepoint(\"syscalls:sys_enter_{}\") select e.pid", name)});
   std::vector<Carrier> all;
   for (const Asked& each : asked) {
     const Cause cause{.act = each.act, .key = {}, .how = causal::EdgeClass::Sound};
@@ -150,15 +152,17 @@ Passage passage_of(causal::Thread thread, std::span<const uint64_t> keys) {
   const auto peer = __builtin_bswap16(static_cast<uint16_t>(ports));
   const auto own = __builtin_bswap16(static_cast<uint16_t>(ports >> 16));
   const uint64_t local = key(SocketKey::Local);
+  const uint64_t remote = key(SocketKey::Remote);
+  const bool stays = is_loopback(local) || local == remote;  // In its namespace.
   const auto end = static_cast<uint32_t>(key(SocketKey::Bytes) >> 32);
   const auto length = static_cast<uint32_t>(key(SocketKey::Bytes));
   return {.thread = thread,
           .socket = key(SocketKey::Socket),
           .out = {.from = local,
-                  .to = key(SocketKey::Remote),
+                  .to = remote,
                   .from_port = own,
                   .to_port = peer,
-                  .space = is_loopback(local) ? static_cast<uint32_t>(ports >> 32) : 0},
+                  .space = stays ? static_cast<uint32_t>(ports >> 32) : 0},
           .bytes = {.begin = end - length, .end = end},
           .accepted = key(SocketKey::Accepted) != 0};
 }

@@ -63,8 +63,8 @@ class Scene {
     EXPECT_TRUE(joined.has_value()) << joined.error().message;
     joined_ = std::move(*joined);
     recorder_ = std::make_unique<RequestRecorder>(joined_, choice, limits);
-    joins_ = std::make_unique<answer::Joins>(
-        joined_, [](int64_t) { return nullptr; }, answer::JoinLimits{}, recorder_.get());
+    joins_ =
+        std::make_unique<answer::Joins>(joined_, nullptr, answer::JoinLimits{}, recorder_.get());
   }
 
   // At this time, in this thread of process 1.

@@ -40,7 +40,7 @@ Session::Session(Input input)
       held_(rows_.width()),
       open_rows_(input_.plan.query.values.size()) {
   if (input_.joined != nullptr)
-    joins_.emplace(*input_.joined, input_.profile_of, answer::JoinLimits{}, input_.observer);
+    joins_.emplace(*input_.joined, input_.profiles, answer::JoinLimits{}, input_.observer);
 }
 
 // What is armed one after the other begins at one moment, and ends so.
@@ -106,6 +106,9 @@ uint64_t Session::passed() const {
 Session::Time::time_point Session::next_moment() const {
   if (has_more_) return Time::now();
   Time::time_point next = end_.value_or(Time::time_point::max());
+  // Once what is held can be joined.
+  if (!held_.empty())
+    next = std::min(next, held_since_ + std::chrono::nanoseconds(2 * joins_->looks_ahead_ns()));
   if (interval_end_) next = std::min(next, *interval_end_);
   for (const Tick& tick : ticks_)
     next = std::min(next, tick.next);
@@ -176,6 +179,7 @@ void Session::join(answer::RowBatch& rows, bool is_beside_loss) {
     joins_->skip(rows);
     return rows.clear();
   }
+  if (!rows.empty()) held_since_ = Time::now();
   held_.append(rows);
   // A few at a time: those that are held are looked at each time.
   constexpr size_t kFew = 64;
@@ -194,6 +198,13 @@ size_t Session::due() {
   while (count > 0 && time(count - 1) > until)
     --count;
   return count;
+}
+
+// Behind a round that began then and has read all that there was: what nothing followed by then is
+// not waited for.
+void Session::join_due(Time::time_point round) {
+  const bool is_quiet = round - held_since_ >= std::chrono::nanoseconds(joins_->looks_ahead_ns());
+  join_first(is_quiet ? held_.size() : due());
 }
 
 void Session::join_first(size_t count) {
@@ -221,6 +232,7 @@ Expected<void> Session::read_events(bool is_last) {
   }
   collect::EventBatch round;
   const uint64_t start = input_.sources[0]->now();
+  const Time::time_point begun = Time::now();
   for (Source* each : input_.sources)
     CLEW_TRY(each->read_events(round));
   if (joins_) note_lost_events();
@@ -230,7 +242,9 @@ Expected<void> Session::read_events(bool is_last) {
   } else {
     CLEW_TRY(input_.flow.add(round, start, is_last));
   }
-  return push_events(is_last);
+  CLEW_TRY(push_events(is_last));
+  if (joins_ && !is_last) join_due(begun);
+  return {};
 }
 
 // What is kept in a file waits there for a sink, or names of stacks, that are slower than the

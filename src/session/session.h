@@ -48,8 +48,7 @@ struct Input {
   collect::Losses beside{};  // What else is missing.
   // Joins of the events, where `plan` is that of plan::Joined::events; or null.
   const plan::Joined* joined = nullptr;
-  // How a process hands its requests on; null for what is not known.
-  causal::Sockets::ProfileOf profile_of = [](int64_t) { return nullptr; };
+  causal::Profiles* profiles = nullptr;      // Of the processes whose events are joined, or null.
   answer::JoinObserver* observer = nullptr;  // Of these, or null.
   std::function<void(std::string_view)> warn = [](std::string_view) {};
 };
@@ -109,6 +108,7 @@ class Session {
   void join(answer::RowBatch& rows, bool is_beside_loss);
   [[nodiscard]] size_t due();
   void join_first(size_t count);
+  void join_due(std::chrono::steady_clock::time_point round);
   Expected<void> push_groups(bool interval);
   Expected<void> end_interval(bool is_partial);
   [[nodiscard]] bool interval_is_over() const;
@@ -138,6 +138,7 @@ class Session {
   answer::RowBatch rows_;  // On their way from the sources.
   answer::RowBatch joined_rows_;
   answer::RowBatch held_;  // Of events, until what may have been before them is there.
+  std::chrono::steady_clock::time_point held_since_{};  // When the last one came.
   // With joins: how many events were lost so far, and the time up to which some may have been.
   uint64_t lost_events_ = 0;
   std::optional<uint64_t> lost_until_;
