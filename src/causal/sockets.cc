@@ -162,7 +162,9 @@ void Sockets::begin(Thread thread, EdgeClass how) {
 
 void Sockets::put(Thread thread, ContextKey key, EdgeClass how) {
   const State& state = thread_of(thread);
-  if (state.is_multiplexed && !state.is_carried) graph_.begin(thread, how);
+  const Request inside = graph_.request_of(thread);
+  const bool is_again = inside && graph_.request_of(key) == inside;
+  if (state.is_multiplexed && !state.is_carried && !is_again) graph_.begin(thread, how);
   graph_.put(thread, key, how);
 }
 

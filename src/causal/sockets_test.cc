@@ -333,6 +333,8 @@ TEST_F(SocketsTest, AConnectionOfSeveralQuestionsBeginsARequestForEachThatIsPut)
   read(kFront, client, {1, 11});
   EXPECT_FALSE(event(kFront)) << "whose it is is not known";
   sockets_.put(kFront, {1, 71}, EdgeClass::Recipe);
+  const auto put = event(kFront);
+  sockets_.put(kFront, {1, 71}, EdgeClass::Recipe);
   sockets_.put(kFront, {1, 72}, EdgeClass::Recipe);
   sockets_.wait(kFront);
   read(kFront, client, {11, 21});
@@ -344,6 +346,7 @@ TEST_F(SocketsTest, AConnectionOfSeveralQuestionsBeginsARequestForEachThatIsPut)
   sockets_.take(kFront, {1, 73}, EdgeClass::Recipe);
   const auto third = event(kFront);
   ASSERT_TRUE(first && second && third);
+  EXPECT_TRUE(before(put, first)) << "what is put again is the same one";
   EXPECT_NE(first->request, second->request);
   EXPECT_NE(second->request, third->request);
 }
