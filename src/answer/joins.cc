@@ -314,6 +314,7 @@ void Joins::give(size_t stage, uint16_t stream, const std::optional<Moment>& mom
   RowBatch joined(plan.width);
   joining.into = &joined;
   if (!join(stage, 0, joining)) ++counts_.cut;
+  if (stage == 0 && moment && joined.empty()) ++counts_.unjoined;
   if (stage == 0) return answer(joined, moment);
   RowBatch rows(stages_[stage]->width());
   stages_[stage]->take(joined, rows);

@@ -41,8 +41,9 @@ struct JoinLimits {
 struct JoinCounts {
   causal::GraphCounts graph{};
   causal::SocketCounts sockets{};
-  uint64_t cut = 0;      // Events that would have given too many rows.
-  uint64_t skipped = 0;  // Events beside lost ones.
+  uint64_t cut = 0;       // Events that would have given too many rows.
+  uint64_t skipped = 0;   // Events beside lost ones.
+  uint64_t unjoined = 0;  // Events of a request in which nothing was there to be joined with them.
 };
 
 class Joins {

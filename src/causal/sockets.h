@@ -14,6 +14,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "causal/graph.h"
@@ -51,6 +52,8 @@ class Profiles {
   virtual void forks(int64_t parent, int64_t child) = 0;
   virtual void executes(int64_t pid) = 0;
   virtual void ends(int64_t pid) = 0;
+  // What messages call its program.
+  virtual std::string name_of(int64_t pid) = 0;
 };
 
 // What one call has sent or received.

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -36,6 +37,7 @@ class KnownProfiles final : public Profiles {
   }
   void executes(int64_t pid) override { known.erase(pid); }
   void ends(int64_t pid) override { known.erase(pid); }
+  std::string name_of(int64_t pid) override { return std::to_string(pid); }
 
   std::map<int64_t, Profile> known;
 };

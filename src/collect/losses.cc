@@ -88,7 +88,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 24> kDescriptions = {{
+constexpr std::array<Description, 25> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -125,6 +125,9 @@ constexpr std::array<Description, 24> kDescriptions = {{
      "joins of two requests, which stay two"},
     {kMissedAmbiguous, "message that could be of several requests, and is of none",
      "messages that could be of several requests, and are of none"},
+    {kMissedNoProgram,
+     "message read by a program of which no vocabulary says what it does with it ([[program]])",
+     "messages read by programs of which no vocabulary says what they do with them ([[program]])"},
     {kMissedBesideLoss,
      "event joined with nothing, as others were lost beside it: conditions make fewer",
      "events joined with nothing, as others were lost beside them: conditions make fewer"},

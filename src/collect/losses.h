@@ -43,10 +43,14 @@ inline constexpr std::string_view kMissedWeak = "weak_cause";
 inline constexpr std::string_view kMissedOtherRequest = "other_request";
 // Messages whose request could be one of several: what they bring or take along is not known.
 inline constexpr std::string_view kMissedAmbiguous = "ambiguous";
+// Messages that were read by programs of which no vocabulary says what they do with them.
+inline constexpr std::string_view kMissedNoProgram = "no_program";
 // Events that are joined with nothing, as others were lost near them.
 inline constexpr std::string_view kMissedBesideLoss = "beside_loss";
 // In Losses::causal.
 inline constexpr std::string_view kCausalRequests = "requests";
+// Events in whose request nothing was there to be joined with them.
+inline constexpr std::string_view kCausalUnjoined = "unjoined";
 // That were not over: too much was kept for them.
 inline constexpr std::string_view kDroppedRequests = "requests_full";
 inline constexpr std::string_view kDroppedJoinRows = "join_rows";

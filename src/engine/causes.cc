@@ -45,7 +45,8 @@ using IsThere = std::function<bool(const query::Source&)>;
 
 // Without a request, nothing is joined.
 Expected<void> check_begins(const query::Query& query, const std::vector<query::Carrier>& carriers,
-                            const IsThere& is_there, const query::Reporter& report) {
+                            const IsThere& is_there, const CauseRequest& request) {
+  const query::Reporter& report = request.report;
   std::optional<causal::EdgeClass> best;
   for (const query::Carrier& carrier : carriers) {
     const query::Cause& cause = carrier.cause;
@@ -64,9 +65,12 @@ Expected<void> check_begins(const query::Query& query, const std::vector<query::
   }
   return report.fail(
       span,
-      "no request begins in what is traced: a vocabulary says where one does, or the program by "
-      "<clew/cause.h>, whose symbols it has to keep; and -p, --name or -c name it "
-      "(clew list --tracepoints, docs/query-language.md)");
+      fmt::format("no request begins in what is traced: a vocabulary says where one does, or "
+                  "the program by <clew/cause.h>, whose symbols it has to keep; and -p, "
+                  "--name or -c name it (clew list --tracepoints, docs/query-language.md); "
+                  "messages bring requests {}",
+                  request.watches_threads ? "into programs that have a [[program]] in a vocabulary"
+                                          : "to root alone, and not with --spill or stacks"));
 }
 
 }  // namespace
@@ -93,12 +97,18 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
   }
   // What a program accepts begins one, too.
   if (request.sockets.empty() && !request.allow_missing)
-    CLEW_TRY(check_begins(query, carriers, is_there, request.report));
+    CLEW_TRY(check_begins(query, carriers, is_there, request));
   if (request.watches_threads) {
     std::vector<query::Carrier> threads = CLEW_TRY(query::carriers_of_threads(request.types));
     std::move(threads.begin(), threads.end(), std::back_inserter(carriers));
   }
-  carriers.insert(carriers.end(), request.sockets.begin(), request.sockets.end());
+  if (!request.sockets.empty()) {
+    std::vector<query::Carrier> all = carriers;
+    all.insert(all.end(), request.sockets.begin(), request.sockets.end());
+    auto joined = plan::separate(query, all, request.report, request.also);
+    // There are too many sources with them.
+    if (joined || joined.error().code != ErrorCode::Limit) return joined;
+  }
   return plan::separate(query, carriers, request.report, request.also);
 }
 

@@ -5,8 +5,6 @@
 #include <filesystem>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "target/process.h"
 
 namespace clew::engine {
@@ -62,8 +60,7 @@ void Programs::forks(int64_t parent, int64_t child) {
 
 std::string Programs::name_of(int64_t pid) {
   const Known* const known = look(pid);
-  return known == nullptr ? fmt::format("process {}", pid)
-                          : fmt::format("{} ({})", known->name, pid);
+  return known == nullptr ? "a program that has ended" : known->name;
 }
 
 }  // namespace clew::engine

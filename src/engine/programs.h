@@ -26,8 +26,7 @@ class Programs final : public causal::Profiles {
   void forks(int64_t parent, int64_t child) override;
   void executes(int64_t pid) override { known_.erase(pid); }
   void ends(int64_t pid) override { known_.erase(pid); }
-  // The name of a program, as messages call it: "python3.11 (28371)".
-  std::string name_of(int64_t pid);
+  std::string name_of(int64_t pid) override;
 
  private:
   using Time = std::chrono::steady_clock;

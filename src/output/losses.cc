@@ -94,9 +94,14 @@ void append_causal(std::string& text, const collect::Causes& causal) {
   const auto requests = causal.find(collect::kCausalRequests);
   const uint64_t count = requests == causal.end() ? 0 : requests->second;
   text += fmt::format("by cause: {} {}", count, count == 1 ? "request" : "requests");
+  const auto unjoined = causal.find(collect::kCausalUnjoined);
+  if (unjoined != causal.end()) {
+    text += fmt::format("; {} {} with nothing there to join", unjoined->second,
+                        unjoined->second == 1 ? "event" : "events");
+  }
   std::string_view between = "; edges: ";
   for (const auto& [how, edges] : causal) {
-    if (how == collect::kCausalRequests) continue;
+    if (how == collect::kCausalRequests || how == collect::kCausalUnjoined) continue;
     text += fmt::format("{}{} {}", between, edges, how);
     between = ", ";
   }

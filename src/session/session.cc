@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -349,6 +350,7 @@ Expected<void> Session::stop() {
 Expected<void> Session::finish() {
   fire_all(SourceKind::End);
   tell_late();
+  tell_unknown();
   if (query_.every_ns) {
     CLEW_TRY(end_interval(is_last_partial_));
   } else if (counts()) {
@@ -358,6 +360,20 @@ Expected<void> Session::finish() {
   input_.sink.flush();
   if (fault_) return tl::unexpected(*fault_);
   return {};
+}
+
+// The programs whose messages bring no request into them.
+void Session::tell_unknown() {
+  if (!joins_ || input_.profiles == nullptr) return;
+  std::map<std::string, uint64_t> messages;  // By program.
+  for (const auto& [process, count] : joins_->counts().sockets.unknown)
+    messages[input_.profiles->name_of(process)] += count;
+  for (const auto& [name, count] : messages) {
+    input_.warn(
+        fmt::format("{} read {} message{}, and no [[program]] of a vocabulary says what it "
+                    "does with them: requests end there",
+                    name, count, count == 1 ? "" : "s"));
+  }
 }
 
 // Of rows alone: counts have no order.
@@ -404,6 +420,9 @@ void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
   count_cause(losses.dropped, collect::kDroppedRequests, graph.forgotten);
   count_cause(losses.dropped, collect::kDroppedJoinRows, counts.cut);
   losses.causal[std::string(collect::kCausalRequests)] = graph.requests;
+  count_cause(losses.causal, collect::kCausalUnjoined, counts.unjoined);
+  for (const auto& [process, messages] : counts.sockets.unknown)
+    count_cause(losses.missed, collect::kMissedNoProgram, messages);
   for (size_t i = 0; i < graph.edges.size(); ++i)
     count_cause(losses.causal, causal::name_of(static_cast<causal::EdgeClass>(i)), graph.edges[i]);
 }

@@ -93,6 +93,7 @@ class Session {
   [[nodiscard]] bool finished();
   void tell_losses();
   void tell_late();
+  void tell_unknown();
   void disarm_spinning();
   void fire_ticks();
   void fire_all(query::SourceKind kind);
