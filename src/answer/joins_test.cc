@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "answer/join_scene.h"
+#include "plan/capture.h"
 
 namespace clew::answer {
 namespace {
@@ -232,6 +233,50 @@ TEST(Joins, CompareEventsWithEachOther) {
       "where a.arg1 * 3 == b.arg1 select a.arg1, b.arg1");
   run_four(scene);
   EXPECT_EQ(scene.lines(), (Strings{"3 9"}));
+}
+
+// A text's part in front of a mark. Where no file was found there is none; A.txt has no B.
+Strings file_names(const std::string& rest) {
+  Scene scene(
+      "from b in entry(\"app!b\") left join a in (from x in entry(\"app!a\") select str(x.arg1) as "
+      "name) on a -> b " +
+      rest);
+  scene.begin(1);
+  scene.hit(1, "b", {{"arg1", int64_t{1}}, {"arg2", int64_t{0}}});
+  scene.hit(1, "a", {{"arg1", int64_t{1}}});
+  scene.hit(1, "b", {{"arg1", int64_t{2}}, {"arg2", int64_t{1}}});
+  scene.hit(1, "a", {{"arg1", int64_t{2}}});
+  scene.hit(1, "b", {{"arg1", int64_t{1}}, {"arg2", int64_t{2}}});
+  return scene.lines();
+}
+
+TEST(Joins, CutTextsInFrontOfAMark) {
+  EXPECT_EQ(file_names("select b.arg2, before(a.name, \".\") as name"),
+            (Strings{"0 null", "1 A", "2 A", "2 B"}));
+  EXPECT_EQ(file_names("where before(a.name, \".\") == \"B\" select b.arg2, a.name"),
+            (Strings{"2 B.txt"}));
+  EXPECT_EQ(file_names("where before(a.name, \"A\") == null select b.arg2"), (Strings{"0"}));
+  EXPECT_EQ(file_names("groupby before(a.name, \"B\") as n select count(), n"),
+            (Strings{"1 ", "1 null", "2 A.txt"}));
+}
+
+// Such a condition stands behind the join; the events have what it is computed from.
+TEST(Joins, SelectByWhatNoProbeComputes) {
+  for (const char* condition :
+       {"before(str(b.arg1), \"txt\") == \"A.\"", "str(b.arg1) like \"A%\"",
+        "contains(str(b.arg1), \"A\")", "substr(str(b.arg1), 0, 1) == \"A\"",
+        "len(str(b.arg1)) == 5 && b.arg2 != 1", "str(b.arg1) < \"B\""}) {
+    SCOPED_TRACE(condition);
+    Scene scene(
+        std::string("from b in entry(\"app!b\") join a in entry(\"app!a\") on a -> b where ") +
+        condition + " select b.arg2");
+    EXPECT_TRUE(plan::capture(plan::make(scene.joined().events)).has_value());
+    scene.begin(1);
+    scene.hit(1, "a");
+    for (const int64_t name : {1, 2, 1})
+      scene.hit(1, "b", {{"arg1", name}, {"arg2", name - 1}});
+    EXPECT_EQ(scene.lines(), (Strings{"0", "0"}));
+  }
 }
 
 // One of a, then b in the same thread, in one that took over, and in one that may have done so.

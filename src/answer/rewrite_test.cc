@@ -180,6 +180,13 @@ const std::vector<Case> kCases = {
      "from e in entry(\"app!w*\") groupby substr(e.function, 0, 2) select substr(e.function, 0, "
      "2), count()",
      kDense},
+    {"KeyInFrontOfMark",
+     "from e in entry(\"app!work\") where before(str(e.arg0), \"t\") != \"ge\" groupby "
+     "before(str(e.arg1), \"e\") select before(str(e.arg1), \"e\"), count(), "
+     "distinct(before(str(e.arg0), \"t\"))",
+     kEvents},
+    {"KeyInFrontOfMarkOfName",
+     "from e in entry(\"app!w*\") groupby before(e.function, \"r\") select count()", kDense},
     {"UnionOfNames", "from e in app.names groupby e.who select e.who, count()", kTable},
     {"EnumKey", "from e in app.states groupby e.state where e.state != 1 select e.state, count()",
      kTable},

@@ -306,6 +306,7 @@ Expected<void> Coder::call(const Expression& expression) {
     case Function::Len:
       return fail(ErrorCode::InvalidQuery, "len is not available at the probe");
     case Function::Substr:
+    case Function::Before:
     case Function::Contains:
     case Function::Like:
     case Function::Hex:

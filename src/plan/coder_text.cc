@@ -82,6 +82,7 @@ bool computes_function(query::Function function) {
       return true;
     case query::Function::Len:
     case query::Function::Substr:
+    case query::Function::Before:
     case query::Function::Contains:
     case query::Function::Like:
     case query::Function::Hex:

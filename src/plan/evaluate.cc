@@ -145,6 +145,10 @@ Value call(const Expression& e, Bindings& bindings) {
       return static_cast<uint64_t>(text_of(operands[0]).size());
     case Function::Substr:
       return substring(operands);
+    case Function::Before: {
+      const std::string text = text_of(operands[0]);
+      return text.substr(0, text.find(text_of(operands[1])));
+    }
     case Function::Contains:
       return truth_value(text_of(operands[0]).find(text_of(operands[1])) != std::string::npos);
     case Function::StartsWith:

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "plan/coder.h"
 #include "plan/joined_events.h"
 #include "query/arithmetic.h"
 #include "query/print.h"
-#include "query/unsupported.h"
 #include "query/walk.h"
 
 namespace clew::plan {
@@ -16,6 +16,7 @@ namespace {
 
 using query::Expression;
 using query::ExpressionKind;
+using query::Field;
 using query::Query;
 using query::Source;
 
@@ -205,12 +206,19 @@ Expected<Expression> Separator::rewrite(size_t stage, const Expression& expressi
   return result;
 }
 
+// As each of its sources has it.
+bool probes_can(const Emitter& emitter, const Expression& condition) {
+  return std::all_of(
+      emitter.sources.begin(), emitter.sources.end(),
+      [&condition](const Source& source) { return probe_can(query::bind(condition, source)); });
+}
+
 bool Separator::may_push(size_t stage, const Expression& condition) const {
   const Streams streams = streams_of(condition);
   if (streams.mixed || !streams.only) return false;
   if (query::contains(condition, is_common_field)) return false;
-  if (query::contains(condition, query::runs_in_tracer_only)) return false;
-  if (emitters_[emitter_of_[stage][*streams.only]].shares) return false;
+  const Emitter& emitter = emitters_[emitter_of_[stage][*streams.only]];
+  if (emitter.shares || !probes_can(emitter, condition)) return false;
   if (*streams.only == 0) return true;
   const JoinStage::Join& join = result_.stages[stage].joins[*streams.only - 1U];
   return !join.left && join.filter == query::JoinFilter::All;

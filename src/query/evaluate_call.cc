@@ -20,13 +20,14 @@ struct FunctionInfo {
   std::string_view name;
   Function function;
 };
-constexpr std::array<FunctionInfo, 10> kFunctions = {{{"log2", Function::Log2},
+constexpr std::array<FunctionInfo, 11> kFunctions = {{{"log2", Function::Log2},
                                                       {"min", Function::Min},
                                                       {"max", Function::Max},
                                                       {"abs", Function::Abs},
                                                       {"hash", Function::Hash},
                                                       {"len", Function::Len},
                                                       {"substr", Function::Substr},
+                                                      {"before", Function::Before},
                                                       {"contains", Function::Contains},
                                                       {"startswith", Function::StartsWith},
                                                       {"hex", Function::Hex}}};
@@ -166,7 +167,9 @@ Expected<Value> Evaluator::scalar_call(const SyntaxExpression& syntax, Function 
   std::vector<Expression> operands = CLEW_TRY(operands_of(syntax));
   const bool is_variadic = function == Function::Min || function == Function::Max;
   size_t wanted = 1;
-  if (function == Function::Contains || function == Function::StartsWith) wanted = 2;
+  const bool has_pattern = function == Function::Contains || function == Function::StartsWith ||
+                           function == Function::Before;
+  if (has_pattern) wanted = 2;
   if (function == Function::Substr) wanted = 3;
   if (!is_variadic) CLEW_TRY(check_count(syntax, wanted, wanted));
   return scalar_value(CLEW_TRY(call_of(function, std::move(operands), at(syntax.span))));
@@ -202,6 +205,7 @@ Expected<Expression> Evaluator::call_of(Function function, std::vector<Expressio
     case Function::Max:
       return extreme_call(function, std::move(operands), span);
     case Function::Len:
+    case Function::Before:
     case Function::Contains:
     case Function::StartsWith:
     case Function::Like:
@@ -251,6 +255,12 @@ Expected<Expression> Evaluator::text_call(Function function, std::vector<Express
   if (needs_pattern && operands[1].kind != ExpressionKind::String) {
     return fail(operands[1].span,
                 fmt::format("'{}' needs a constant string on its right", name_of(function)));
+  }
+  if (function == Function::Before) {
+    if (operands[1].text.empty())
+      return fail(operands[1].span, "'before' needs a mark of at least one byte");
+    const Type type = operands[0].type;
+    return call(function, type, std::move(operands), span);
   }
   return call(function, function == Function::Len ? kUint32 : kInt32, std::move(operands), span);
 }

@@ -347,6 +347,8 @@ std::string_view name_of(Function function) {
       return "len";
     case Function::Substr:
       return "substr";
+    case Function::Before:
+      return "before";
     case Function::Contains:
       return "contains";
     case Function::StartsWith:

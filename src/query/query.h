@@ -119,6 +119,7 @@ enum class Function : uint8_t {
   Hash,        // (integer or string) uint64.
   Len,         // (string) uint32: bytes before the NUL.
   Substr,      // (string, first, count) constants: a string. Beyond the end: "".
+  Before,      // (string, string constant): what is in front of the first such, or all.
   Contains,    // (string, string constant) int32.
   StartsWith,  // (string, string constant) int32.
   Like,        // (string, pattern constant): % is any run, _ any one byte, \ escapes. int32.

@@ -171,6 +171,24 @@ TEST(Servers, NginxServesTheSameWithAllFunctionsTraced) {
   EXPECT_EQ(nginx.work(), expected);
 }
 
+// What lies behind a request's line, which is whatever was there, makes no groups.
+TEST(Servers, NginxRequestsAreCountedByTheirLines) {
+  ASSERT_TRUE(present("/usr/sbin/nginx"));
+  const Nginx nginx;
+  const std::string untraced = nginx.work();
+  Tracer tracer = Tracer::attach(nginx.worker(),
+                                 "from r in nginx.request_line groupby before(r.line, \" HTTP/\") "
+                                 "select before(r.line, \" HTTP/\") as name, calls = count()");
+  EXPECT_EQ(nginx.work(), untraced);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.lost(), 0) << report.summary;
+  Numbers expected = {{"GET /missing", 100}};
+  for (int i = 0; i < 9; ++i)
+    expected["GET /page" + std::to_string(i)] = 100;
+  EXPECT_EQ(report.calls(), expected) << report.summary;
+}
+
 // --- programs that read statements from their standard input
 // ---------------------------------------
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Long texts of events: from processes, from the kernel, and out of files.
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -124,6 +126,56 @@ TEST(Texts, ThatWereComparedComeOutOfFiles) {
       run_clew({"run", source + "select str(e.arg0, 32) as t", "--from", file, "--json"});
   EXPECT_EQ(other.status, 1);
   EXPECT_THAT(other.error, HasSubstr("does not hold"));
+  fs::remove_all(folder);
+}
+
+// How many texts of the victim have the same in front of the first place of `mark`, where it is in
+// them at all.
+std::map<std::string, uint64_t> counted_in_front_of(const std::string& mark) {
+  std::map<std::string, uint64_t> counts;
+  for (uint64_t i = 0; i < kTextRounds; ++i) {
+    const std::string text = shown(size_of_round(i), 256);
+    ++counts[text.substr(0, text.find(mark))];
+  }
+  return counts;
+}
+
+std::map<std::string, uint64_t> counted(const Report& report) {
+  EXPECT_EQ(report.status, 0) << report.error;
+  std::map<std::string, uint64_t> counts;
+  for (const nlohmann::json& row : report.rows)
+    counts[row.at("front")] = row.at("calls");
+  return counts;
+}
+
+// Of events, and of what happened before others; live, and from a file.
+TEST(Texts, AreGroupedByWhatIsInFrontOfAMark) {
+  const std::string mark = text_of(kLongest).substr(20, 3);
+  const auto expected = counted_in_front_of(mark);
+  ASSERT_GT(expected.size(), 10U);
+  const fs::path folder = fs::temp_directory_path() / ("clew-cut-" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  const std::string file = (folder / "events").string();
+  const std::string vocabulary = (folder / "texts.toml").string();
+  std::ofstream(vocabulary) << "[[tracepoint]]\nname = \"texts.take\"\ncause = \"begin\"\n"
+                               "function = \"texts!take_text\"\n"
+                               "exports = { text = \"str(arg0, 256)\" }\n";
+  const std::string front = "before(t.text, \"" + mark + "\")";
+  const std::string groups = " groupby " + front + " as front select front, count() as calls";
+  const std::string events = "from t in texts.take";
+  const std::string joined =
+      "from r in return(\"texts!take_text\") join t in First(texts.take) on t -> r";
+  for (const std::string& source : {events, joined}) {
+    SCOPED_TRACE(source);
+    const std::string query = source + groups;
+    EXPECT_EQ(counted(traced(query, {"--vocabulary", vocabulary, "--spill", file})), expected);
+    EXPECT_EQ(
+        counted(run_clew({"run", query, "--from", file, "--vocabulary", vocabulary, "--json"})),
+        expected);
+    const Report none = traced(source + " where " + front + " == \"\" select " + front,
+                               {"--vocabulary", vocabulary});
+    EXPECT_EQ(none.rows.size(), expected.at(""));
+  }
   fs::remove_all(folder);
 }
 
