@@ -115,10 +115,11 @@ Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types) {
        "e.protocol == 6 select (uint64_t)e.skaddr as socket"},
       {Act::Send, passage("sock_send_length", "write_seq", "")},
       {Act::Receive, passage("sock_recv_length", "copied_seq", " && (e.flags & 0x2002) == 0")}};
-  for (const std::string_view name : kWaits)
+  for (const std::string_view name : kWaits) {
     asked.push_back(
         {Act::Wait,
          fmt::format("from e in tracepoint(\"syscalls:sys_enter_{}\") select e.pid", name)});
+  }
   std::vector<Carrier> all;
   for (const Asked& each : asked) {
     const Cause cause{.act = each.act, .key = {}, .how = causal::EdgeClass::Sound};

@@ -74,19 +74,7 @@ class Reader {
                                          "[[program]]s",
                                          key.str()));
       }
-      const toml::array* entries = node.as_array();
-      if (entries == nullptr)
-        return fail_at(node, fmt::format("expected [[{}]], an array of tables", key.str()));
-      for (const toml::node& entry : *entries) {
-        const toml::table* table = entry.as_table();
-        if (table == nullptr)
-          return fail_at(entry, fmt::format("expected a table behind [[{}]]", key.str()));
-        if (is_tracepoint) {
-          CLEW_TRY(add(*table, result.tracepoints));
-        } else {
-          result.programs.push_back(CLEW_TRY(program_of(*table)));
-        }
-      }
+      CLEW_TRY(add_all(node, is_tracepoint, result));
     }
     return result;
   }
@@ -95,6 +83,25 @@ class Reader {
   [[nodiscard]] tl::unexpected<Error> fail_at(const toml::node& node,
                                               std::string_view message) const {
     return report_.fail(span_of(node.source(), text_.text), message);
+  }
+
+  // Of [[tracepoint]] or [[program]].
+  Expected<void> add_all(const toml::node& node, bool is_tracepoint, Definitions& result) const {
+    const std::string_view key = is_tracepoint ? "tracepoint" : "program";
+    const toml::array* entries = node.as_array();
+    if (entries == nullptr)
+      return fail_at(node, fmt::format("expected [[{}]], an array of tables", key));
+    for (const toml::node& entry : *entries) {
+      const toml::table* table = entry.as_table();
+      if (table == nullptr)
+        return fail_at(entry, fmt::format("expected a table behind [[{}]]", key));
+      if (is_tracepoint) {
+        CLEW_TRY(add(*table, result.tracepoints));
+      } else {
+        result.programs.push_back(CLEW_TRY(program_of(*table)));
+      }
+    }
+    return {};
   }
 
   Expected<void> add(const toml::table& table, std::vector<TracepointDefinition>& result) const {
