@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -273,17 +274,25 @@ std::string explain_kernels(const Compiled& compiled, const ExplainOptions& opti
   return text;
 }
 
-std::string explain_plan(const Compiled& compiled) {
+std::string explain_plan(Compiled& compiled) {
   if (!compiled.joined) return plan::print(compiled.plan);
   std::set<uint16_t> matched;
   for (const auto& tracee : compiled.tracees) {
     for (const Site& site : tracee->sites().sites)
       matched.insert(site.source);
   }
+  std::vector<std::string> programs;
+  if (plan::follows_messages(*compiled.joined)) {
+    std::vector<int64_t> pids(compiled.tracees.size());
+    std::transform(compiled.tracees.begin(), compiled.tracees.end(), pids.begin(),
+                   [](const auto& tracee) { return tracee->pid(); });
+    programs = compiled.programs->describe(pids);
+  }
   const auto& sources = compiled.joined->events.sources;
-  return plan::print(*compiled.joined, compiled.query, [&](uint16_t source) {
+  const auto is_there = [&](uint16_t source) {
     return matched.contains(source) || query::is_kernel_source(sources[source].kind);
-  });
+  };
+  return plan::print(*compiled.joined, compiled.query, is_there, programs);
 }
 
 class Silent final : public Notices {
@@ -298,7 +307,7 @@ class Silent final : public Notices {
 
 Expected<std::string> explain(const Request& request, const ExplainOptions& options) {
   Silent silent;
-  const Compiled compiled = CLEW_TRY(compile(request, silent));
+  Compiled compiled = CLEW_TRY(compile(request, silent));
   if (compiled.tracees.empty()) {
     return fmt::format("query\n{}\n{}", query::print(compiled.query),
                        explain_kernels(compiled, options));

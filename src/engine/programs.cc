@@ -3,20 +3,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "target/process.h"
 
 namespace clew::engine {
 
-Programs::Programs(std::span<const query::Program> programs, causal::EdgeClass least) {
-  for (const query::Program& each : programs) {
-    if (each.profile.how > least) continue;
-    profiles_.push_back(each.profile);
-    names_.push_back(each.name);
-  }
-  if (least >= causal::EdgeClass::Heuristic) profiles_.emplace_back();
-}
+Programs::Programs(std::span<const query::Program> programs, causal::EdgeClass least)
+    : tables_(programs.begin(), programs.end()), least_(least) {}
 
 // A pid may be another program's by now, in a process that nobody saw begin.
 const Programs::Known* Programs::look(int64_t pid) {
@@ -32,21 +29,21 @@ const Programs::Known* Programs::look(int64_t pid) {
   // A program that was started by a link has two names: redis-server leads to redis-check-rdb.
   const std::string name = target::program_name(*process);
   const std::string file = std::filesystem::path(process->executable).filename();
-  const auto found = std::find_if(names_.begin(), names_.end(), [&](const std::string& each) {
-    return each == name || each == file;
+  const auto found = std::find_if(tables_.begin(), tables_.end(), [&](const auto& each) {
+    return each.name == name || each.name == file;
   });
-  const auto index = static_cast<size_t>(found - names_.begin());
   if (known_.size() >= kMost) known_.clear();
   Known& made = known_[pid];
-  made = {.name = name,
-          .profile = index < profiles_.size() ? std::optional(index) : std::nullopt,
-          .looked = now};
+  made = {.name = name, .table = std::nullopt, .looked = now};
+  if (found == tables_.end()) return &made;
+  made.name = found->name;
+  made.table = static_cast<size_t>(found - tables_.begin());
   return &made;
 }
 
 const causal::Profile* Programs::of(int64_t pid) {
   const Known* const known = look(pid);
-  return known == nullptr || !known->profile ? nullptr : &profiles_[*known->profile];
+  return known == nullptr ? nullptr : believed(*known);
 }
 
 void Programs::forks(int64_t parent, int64_t child) {
@@ -61,6 +58,50 @@ void Programs::forks(int64_t parent, int64_t child) {
 std::string Programs::name_of(int64_t pid) {
   const Known* const known = look(pid);
   return known == nullptr ? "a program that has ended" : known->name;
+}
+
+const causal::Profile* Programs::believed(const Known& known) const {
+  const causal::Profile& profile = known.table ? tables_[*known.table].profile : rest_;
+  return profile.how <= least_ ? &profile : nullptr;
+}
+
+std::string Programs::describe(const Known& known) const {
+  const bool is_believed = believed(known) != nullptr;
+  const std::string_view none = is_believed ? "" : ": requests end there";
+  if (known.table) {
+    return fmt::format("{}{}{}", query::describe(tables_[*known.table].profile),
+                       is_believed ? "" : ", not believed", none);
+  }
+  const std::string_view what = "no [[program]] says what it does with messages";
+  if (!is_believed) return fmt::format("{}{}", what, none);
+  return fmt::format("{}: {}", what, query::describe(rest_));
+}
+
+std::vector<std::string> Programs::describe(std::span<const int64_t> pids) {
+  struct Group {
+    const Known* known;
+    std::vector<int64_t> pids;
+  };
+  std::vector<Group> groups;
+  for (const int64_t pid : pids) {
+    const Known* const known = look(pid);
+    if (known == nullptr) continue;
+    const auto same = std::find_if(groups.begin(), groups.end(), [known](const Group& each) {
+      return each.known->name == known->name && each.known->table == known->table;
+    });
+    if (same != groups.end()) {
+      same->pids.push_back(pid);
+    } else {
+      groups.push_back({.known = known, .pids = {pid}});
+    }
+  }
+  std::vector<std::string> lines;
+  for (const Group& each : groups) {
+    const std::string which = each.pids.size() == 1 ? std::to_string(each.pids[0])
+                                                    : fmt::format("{} processes", each.pids.size());
+    lines.push_back(fmt::format("{} ({}): {}", each.known->name, which, describe(*each.known)));
+  }
+  return lines;
 }
 
 }  // namespace clew::engine

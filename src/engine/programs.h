@@ -27,19 +27,24 @@ class Programs final : public causal::Profiles {
   void executes(int64_t pid) override { known_.erase(pid); }
   void ends(int64_t pid) override { known_.erase(pid); }
   std::string name_of(int64_t pid) override;
+  // For people: what is taken for known, a line for each program of these processes.
+  std::vector<std::string> describe(std::span<const int64_t> pids);
 
  private:
   using Time = std::chrono::steady_clock;
   struct Known {
-    std::string name;
-    std::optional<size_t> profile;
+    std::string name;             // Of the table, or of the program that has none.
+    std::optional<size_t> table;  // In tables_.
     Time::time_point looked;
   };
   const Known* look(int64_t pid);
+  [[nodiscard]] const causal::Profile* believed(const Known& known) const;
+  [[nodiscard]] std::string describe(const Known& known) const;
 
-  std::vector<causal::Profile> profiles_;
-  std::vector<std::string> names_;  // Of the profiles; the rest is of no name.
-  std::map<int64_t, Known> known_;
+  std::vector<query::Program> tables_;
+  causal::EdgeClass least_ = causal::kLeastBelieved;
+  causal::Profile rest_{};          // Of programs without a table.
+  std::map<int64_t, Known> known_;  // By process.
 };
 
 }  // namespace clew::engine

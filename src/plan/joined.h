@@ -73,9 +73,12 @@ struct Joined {
 };
 
 // One line per operator, from the probes to the answer, in the words of the query that it was.
-// `is_there`: whether a source of `events` has any site.
+// `is_there`: whether a source of `events` has any site. `programs`: what is known of each.
 std::string print(const Joined& joined, const query::Query& query,
-                  const std::function<bool(uint16_t)>& is_there);
+                  const std::function<bool(uint16_t)>& is_there,
+                  const std::vector<std::string>& programs);
+// Whether the kernel says who sends which bytes to whom.
+bool follows_messages(const Joined& joined);
 
 // Where the field of events is in a row of `events`; none: nobody asks for it.
 std::optional<size_t> column_of(const Joined& joined, query::Field field);

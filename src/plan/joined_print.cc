@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -38,7 +39,7 @@ std::string_view name_of(query::Act act) {
     case query::Act::Exit:
       return "ends the thread";
     case query::Act::Connect:
-      return "belongs to a request";
+      return "connects for the request";
     case query::Act::Send:
       return "hands the request over with its bytes";
     case query::Act::Receive:
@@ -49,8 +50,21 @@ std::string_view name_of(query::Act act) {
   return "";
 }
 
-// With its class, which an end has none of: it is always believed.
-std::string describe(const query::Cause& cause, causal::EdgeClass least) {
+bool is_of_sockets(const query::Carrier& carrier) {
+  using query::Act;
+  const Act act = carrier.cause.act;
+  return query::is_kernel_source(carrier.source.kind) &&
+         (act == Act::Connect || act == Act::Send || act == Act::Receive || act == Act::Wait);
+}
+
+// With its class, which an end has none of: it is always believed. Whose bytes they are the kernel
+// knows; what becomes of the request, whoever reads them.
+std::string describe(const query::Carrier& carrier, causal::EdgeClass least) {
+  const query::Cause& cause = carrier.cause;
+  if (is_of_sockets(carrier)) {
+    return fmt::format("{}{}", name_of(cause.act),
+                       cause.act == query::Act::Receive ? " (the class is its program's)" : "");
+  }
   if (cause.act == query::Act::End) return std::string(name_of(cause.act));
   return fmt::format("{} ({}{})", name_of(cause.act), causal::name_of(cause.how),
                      cause.how > least ? ", not believed" : "");
@@ -68,8 +82,17 @@ std::string describe(const query::Join& join) {
 
 }  // namespace
 
+bool follows_messages(const Joined& joined) {
+  return std::any_of(joined.roles.begin(), joined.roles.end(), [](const auto& roles) {
+    return std::any_of(roles.begin(), roles.end(), [](const JoinRole& role) {
+      return role.carrier && is_of_sockets(*role.carrier);
+    });
+  });
+}
+
 std::string print(const Joined& joined, const Query& query,
-                  const std::function<bool(uint16_t)>& is_there) {
+                  const std::function<bool(uint16_t)>& is_there,
+                  const std::vector<std::string>& programs) {
   std::string text;
   const auto line = [&text](std::string_view tier, const std::string& what) {
     text += fmt::format("  {:<8} {}\n", tier, what);
@@ -82,9 +105,11 @@ std::string print(const Joined& joined, const Query& query,
     for (const JoinRole& role : joined.roles[i]) {
       if (!role.carrier || !is_there(static_cast<uint16_t>(i))) continue;
       line("node", fmt::format("{} {}", query::print(joined.events.sources[i]),
-                               describe(role.carrier->cause, joined.least_cause)));
+                               describe(*role.carrier, joined.least_cause)));
     }
   }
+  for (const std::string& program : programs)
+    line("node", program);
   for (const query::Join& join : query.joins)
     line("node", describe(join));
   Plan rest = plain(query);

@@ -23,12 +23,25 @@ namespace {
 struct OnwardName {
   std::string_view name;
   Onward onward;
+  std::string_view meaning;
 };
-constexpr std::array<OnwardName, 5> kOnwards = {{{"last", Onward::Last},
-                                                 {"oldest", Onward::Oldest},
-                                                 {"blocking", Onward::Blocking},
-                                                 {"slice", Onward::Slice},
-                                                 {"none", Onward::None}}};
+constexpr std::array<OnwardName, 5> kOnwards = {
+    {{"last", Onward::Last, "writes onward for the message read last"},
+     {"oldest", Onward::Oldest,
+      "writes onward for the oldest message that nothing was written for"},
+     {"blocking", Onward::Blocking,
+      "writes onward for the message read last, also when it has waited"},
+     {"slice", Onward::Slice, "writes onward for the only message between two waits for events"},
+     {"none", Onward::None, "nobody knows for which request it writes onward"}}};
+
+const OnwardName& row_of(Onward onward) {
+  const auto* const found =
+      std::find_if(kOnwards.begin(), kOnwards.end(),
+                   [onward](const auto& each) { return each.onward == onward; });
+  CLEW_ASSERT(found != kOnwards.end());
+  return *found;
+}
+constexpr std::array<std::string_view, 2> kReplies = {"alternating", "none"};
 
 template <size_t N>
 Expected<size_t> index_of(std::string_view value, std::string_view key,
@@ -42,17 +55,24 @@ Expected<size_t> index_of(std::string_view value, std::string_view key,
 }  // namespace
 
 std::string_view name_of(Onward onward) {
-  const auto* const found =
-      std::find_if(kOnwards.begin(), kOnwards.end(),
-                   [onward](const auto& each) { return each.onward == onward; });
-  return found == kOnwards.end() ? "" : found->name;
+  return row_of(onward).name;
+}
+
+std::string text_of(const causal::Profile& profile) {
+  return fmt::format("onward {}, reply {} ({})", name_of(profile.onward),
+                     kReplies[profile.alternates ? 0 : 1], causal::name_of(profile.how));
+}
+
+std::string describe(const causal::Profile& profile) {
+  return fmt::format("{}{} ({})", row_of(profile.onward).meaning,
+                     profile.alternates ? "" : ", and answers in no order",
+                     causal::name_of(profile.how));
 }
 
 Expected<causal::Profile> parse_profile(const ProgramText& text) {
   std::array<std::string_view, kOnwards.size()> names{};
   std::transform(kOnwards.begin(), kOnwards.end(), names.begin(),
                  [](const OnwardName& each) { return each.name; });
-  constexpr std::array<std::string_view, 2> kReplies = {"alternating", "none"};
   constexpr std::array<std::string_view, 2> kHows = {"recipe", "heuristic"};
   const size_t onward =
       CLEW_TRY(index_of(text.onward, "onward", names, "last, oldest, blocking, slice or none"));

@@ -37,6 +37,10 @@ struct ProgramText {
 // Of the values in a vocabulary. An error is a sentence without a place.
 Expected<causal::Profile> parse_profile(const ProgramText& text);
 std::string_view name_of(causal::Onward onward);
+// As a vocabulary writes it: "onward last, reply alternating (recipe)".
+std::string text_of(const causal::Profile& profile);
+// For people: "writes onward for the message read last (recipe)".
+std::string describe(const causal::Profile& profile);
 
 // Values of the keys of Act::Send and Act::Receive, in their order.
 enum class SocketKey : uint8_t {

@@ -44,6 +44,16 @@ TEST(Programs, SayHowTheyHandRequestsOn) {
   EXPECT_EQ(vocabulary.find_program("c"), nullptr);
 }
 
+TEST(Programs, AreDescribed) {
+  causal::Profile profile{.onward = causal::Onward::Last, .how = causal::EdgeClass::Recipe};
+  EXPECT_EQ(text_of(profile), "onward last, reply alternating (recipe)");
+  EXPECT_EQ(describe(profile), "writes onward for the message read last (recipe)");
+  profile = {.onward = causal::Onward::None, .alternates = false};
+  EXPECT_EQ(text_of(profile), "onward none, reply none (heuristic)");
+  EXPECT_EQ(describe(profile),
+            "nobody knows for which request it writes onward, and answers in no order (heuristic)");
+}
+
 TEST(Programs, AreSaidOnce) {
   Vocabulary vocabulary;
   const std::string one = "[[program]]\nname = \"a\"\nonward = \"last\"\n";

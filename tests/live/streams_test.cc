@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -19,6 +21,7 @@ namespace clew::live {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::HasSubstr;
 
 constexpr uint64_t kEach = 100;  // Of each of three clients.
 
@@ -84,6 +87,52 @@ TEST_P(StreamsOf, BringItBackWithTheAnswer) {
 // connection for each, with the same port each time, by IPv6, and some of these together.
 INSTANTIATE_TEST_SUITE_P(How, StreamsOf,
                          testing::Values(0, 1, 2, 4, 8, 16, 32, 64, 128, 1 | 2 | 16, 128 | 64 | 2));
+
+// Of each traced program, what becomes of its messages.
+TEST_F(Streams, AreExplained) {
+  const Victim relay("relay");
+  const Victim other("relay");
+  const Victim unknown("sites");
+  const auto explained = [&](const std::string& query) {
+    std::vector<std::string> all = {"explain", "--vocabulary", path_.string(), query};
+    for (const Victim* victim : {&relay, &other, &unknown})
+      all.insert(all.end(), {"-p", std::to_string(victim->pid())});
+    return clew(all).output;
+  };
+  const std::string unsaid = fmt::format(
+      "node     sites ({}): no [[program]] says what it does with messages", unknown.pid());
+  const std::string recipe = explained(back_by_front());
+  EXPECT_THAT(recipe, HasSubstr("node     relay (2 processes): writes onward for the message read "
+                                "last (recipe)\n"));
+  EXPECT_THAT(recipe, HasSubstr(unsaid + ": requests end there\n"));
+  // The kernel's probes are none of the edges that the answer counts.
+  EXPECT_THAT(recipe, HasSubstr("node     tracepoint(\"sock:sock_recv_length\") takes the request "
+                                "over that the bytes are of (the class is its program's)\n"));
+  EXPECT_THAT(recipe, HasSubstr("(\"sock:sock_send_length\") hands the request over with its bytes"
+                                "\n"));
+  EXPECT_THAT(recipe, HasSubstr("(\"sock:inet_sock_set_state\") connects for the request\n"));
+  say("slice", "heuristic");
+  const std::string heuristic = explained(
+      "from b in entry(\"relay!back_request\") join f in First(entry(\"relay!front_request\")) "
+      "on f -> b with cause >= heuristic select count()");
+  EXPECT_THAT(heuristic, HasSubstr("node     relay (2 processes): writes onward for the only "
+                                   "message between two waits for events (heuristic)\n"));
+  EXPECT_THAT(heuristic, HasSubstr(unsaid + ": writes onward for the only message"));
+}
+
+// Whoever is not believed is named, where another is.
+TEST_F(Streams, OfAProgramThatIsNotBelievedAreExplained) {
+  std::ofstream(path_, std::ios::app)
+      << "[[program]]\nname = \"sites\"\nonward = \"oldest\"\nhow = \"heuristic\"\n";
+  const Victim relay("relay");
+  const Victim sites("sites");
+  const std::string output =
+      clew({"explain", "--vocabulary", path_.string(), "-p", std::to_string(relay.pid()), "-p",
+            std::to_string(sites.pid()), back_by_front()})
+          .output;
+  EXPECT_THAT(output, HasSubstr("writes onward for the oldest message that nothing was written for "
+                                "(heuristic), not believed: requests end there\n"));
+}
 
 // There and back: what the front one does with an answer, and the work that was done for it.
 TEST_F(Streams, AreDrawn) {
