@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a message cost? Sends messages of 8 bytes to itself over TCP, in bursts, with a rest of
+// What does a message cost? Sends messages of 8 bytes to itself over TCP, in bursts, with a rest
 // so many microseconds behind each: `time BURSTS MESSAGES REST` answers with ns_per_pair, the
 // median of the bursts, and `pairs`, how many messages were sent and received.
 #include <netinet/in.h>
