@@ -20,7 +20,7 @@ def time(program):
 
 
 def traced(program, vocabulary):
-    """ns a pair. All messages but the first are more of its request, or the figure means nothing."""
+    """ns a pair. All messages but the first are of its request, or the figure means nothing."""
     with Clew(program.pid, QUERY, ["--vocabulary", vocabulary]) as session:
         answer = time(program)
     known = session.summary["by_cause"]

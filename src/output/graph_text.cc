@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output/graph_text.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include <fmt/format.h>
 
 #include "output/format.h"
+#include "output/markup.h"
 
 namespace clew::output {
 
@@ -25,8 +29,21 @@ std::string thread_text(const GraphLane& lane) {
   return fmt::format("{} {}", name, lane.tid);
 }
 
+namespace {
+
+constexpr size_t kShownMax = 32;  // Characters of a value, or of an expression for want of a name.
+
+bool is_name(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+  });
+}
+
+}  // namespace
+
 std::string event_name(const GraphEvent& event) {
-  return printable(event.function.empty() ? event.source : event.function);
+  const bool is_source = event.is_named || event.function.empty();
+  return printable(is_source ? event.source : event.function);
 }
 
 std::string event_text(const GraphEvent& event) {
@@ -34,6 +51,16 @@ std::string event_text(const GraphEvent& event) {
   for (const GraphValue& each : event.values) {
     text +=
         fmt::format(" {}={}", printable(each.column.name), format_value(each.value, each.column));
+  }
+  return text;
+}
+
+std::string event_label(const GraphEvent& event) {
+  std::string text = event_name(event);
+  for (const GraphValue& each : event.values) {
+    const std::string name = printable(each.column.name);
+    text += fmt::format(" {}={}", is_name(name) ? name : shortened(name, kShownMax),
+                        shortened(format_value(each.value, each.column), kShownMax));
   }
   return text;
 }

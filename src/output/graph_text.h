@@ -16,9 +16,11 @@ namespace clew::output {
 // "shop 17", "worker 18"
 [[nodiscard]] std::string process_text(const GraphLane& lane);
 [[nodiscard]] std::string thread_text(const GraphLane& lane);
-// "work", or the source where it is not known, and "arg0=5" for each value.
+// The tracepoint, or "work", or the source where that is not known, and "arg0=5" for each value.
 [[nodiscard]] std::string event_name(const GraphEvent& event);
 [[nodiscard]] std::string event_text(const GraphEvent& event);
+// The same with what is long in it cut, but names.
+[[nodiscard]] std::string event_label(const GraphEvent& event);
 // "explicit, 12 us", "pool.submit -> pool.run"
 [[nodiscard]] std::vector<std::string> edge_lines(const GraphEdge& edge);
 // Legible on white and on black.

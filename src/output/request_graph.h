@@ -50,6 +50,7 @@ struct GraphEvent {
   size_t segment = 0;
   int64_t ns = 0;
   std::string source{};    // As the query names it.
+  bool is_named = false;   // By a tracepoint's name, which says more than the function's.
   std::string function{};  // Empty: not known.
   std::vector<GraphValue> values{};
   uint64_t rows = 0;  // That it gave to the answer.

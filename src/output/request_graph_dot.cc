@@ -38,7 +38,7 @@ std::string node_of(const RequestGraph& graph, size_t segment) {
   size_t lines = 0;
   for (const GraphEvent& event : graph.events) {
     if (event.segment == segment && lines++ < kLinesMax)
-      label += line_of(fmt::format("+{} {}", duration_text(event.ns), event_text(event)));
+      label += line_of(fmt::format("+{} {}", duration_text(event.ns), event_label(event)));
   }
   if (lines > kLinesMax) label += line_of(fmt::format("and {} more", lines - kLinesMax));
   return fmt::format("    s{} [label=\"{}\"];\n", segment, label);

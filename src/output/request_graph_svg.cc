@@ -170,7 +170,7 @@ void Drawing::place_labels(Row& row, size_t lane) {
   std::array<double, kLabelRowsMax> used{};
   for (const GraphEvent& event : graph_.events) {
     if (graph_.segments[event.segment].lane != lane) continue;
-    const std::string text = shortened(event_text(event), kLabelMax);
+    const std::string text = shortened(event_label(event), kLabelMax);
     const double width = kGlyphWidth * static_cast<double>(display_width(text) + 1);
     const double x = std::max(kLeft, std::min(x_of(event.ns), kDrawingWidth - width));
     const auto* const free =
@@ -299,6 +299,7 @@ std::string Drawing::draw_edge(const GraphEdge& edge) {
 }
 
 std::string Drawing::draw_event(const GraphEvent& event) const {
+  const bool is_known = !event.function.empty();
   const std::string rows = event.rows == 0   ? ""
                            : event.rows == 1 ? "\ngave a row"
                                              : fmt::format("\ngave {} rows", event.rows);
@@ -307,7 +308,7 @@ std::string Drawing::draw_event(const GraphEvent& event) const {
       "</title></circle>\n",
       event.rows == 0 ? "event" : "row", x_of(event.ns), y_of(event.segment),
       escaped(duration_text(event.ns)), escaped(event_text(event)),
-      escaped(printable(event.source)), rows);
+      escaped(printable(event.is_named && is_known ? event.function : event.source)), rows);
 }
 
 std::string Drawing::draw_labels(const Row& row) {

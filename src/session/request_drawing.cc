@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,6 +34,15 @@ std::string short_name(const std::string& name) {
   const bool is_field = dot != name.end() && *dot == '.' && dot + 1 != name.end() &&
                         std::all_of(dot + 1, name.end(), is_word);
   return is_field ? std::string(dot + 1, name.end()) : name;
+}
+
+// As the answer calls it; none: it is no column there.
+std::optional<std::string> name_of(const query::Query& rest, size_t input) {
+  const auto is_it = [input](const query::NamedExpression& value) {
+    return value.expression.kind == query::ExpressionKind::Input && value.expression.index == input;
+  };
+  const auto named = std::find_if(rest.values.begin(), rest.values.end(), is_it);
+  return named == rest.values.end() ? std::nullopt : std::optional(named->name);
 }
 
 }  // namespace
@@ -110,10 +122,15 @@ class RequestRecorder::Drawing {
     made.segment = places_[event.segment];
     made.ns = since_begin(event.time);
     made.source = source(event.source);
+    made.is_named = !recorder_.joined_.events.sources[event.source].label.empty();
     made.function = event.function;
     made.rows = event.rows;
-    for (const plan::JoinRole& role : recorder_.joined_.roles[event.source]) {
-      if (!role.carrier) add_values(event, role, made.values);
+    // One hit may be of several streams; a name of the answer says most.
+    std::set<std::string> shown;
+    for (const bool has_name : {true, false}) {
+      for (const plan::JoinRole& role : recorder_.joined_.roles[event.source]) {
+        if (!role.carrier) add_values(event, role, has_name, shown);
+      }
     }
   }
 
@@ -124,22 +141,25 @@ class RequestRecorder::Drawing {
            column == recorder_.function_column_;
   }
 
-  void add_values(const Event& event, const plan::JoinRole& role,
-                  std::vector<output::GraphValue>& values) const {
+  void add_values(const Event& event, const plan::JoinRole& role, bool has_name,
+                  std::set<std::string>& shown) {
     const plan::JoinStage& stage = recorder_.joined_.stages[role.stage];
     const plan::JoinStage::Stream& stream = stage.streams[role.stream];
+    std::vector<output::GraphValue>& values = graph_.events.back().values;
     for (size_t i = 0; i < stream.columns.size(); ++i) {
       const query::Input& input = stage.rest.inputs[stream.begin + i];
+      const std::optional<std::string> name = name_of(stage.rest, stream.begin + i);
+      if (name.has_value() != has_name) continue;
       output::GraphValue made{.column = answer::column_of(input),
                               .value = event.row[stream.columns[i]]};
-      made.column.name = short_name(made.column.name);
+      made.column.name = short_name(name.value_or(input.name));
       const bool is_known = std::any_of(
           values.begin(), values.end(),
           [&made](const output::GraphValue& each) { return each.column.name == made.column.name; });
       const bool is_left_out = is_shown_anyway(stream.columns[i]) || is_known ||
                                made.column.type == aggregate::ColumnType::Stack ||
                                std::holds_alternative<std::monostate>(made.value);
-      if (is_left_out) continue;
+      if (is_left_out || !shown.insert(short_name(input.name)).second) continue;
       answer::name_enumerator(stage.rest, made.value, input.type);
       values.push_back(std::move(made));
     }

@@ -172,7 +172,7 @@ TEST(RequestRecorder, DrawsWhatWasHandedOverAndWhatCameOfIt) {
   EXPECT_TRUE(graph.is_over);
   EXPECT_EQ(lanes_of(graph), (Strings{"1 1 app1 t1", "1 2 app1 t2"}));
   EXPECT_EQ(events_of(graph),
-            (Strings{"a@10 in 0 arg1=5", "a@25 in 0 arg1=6", "b@70 in 1 arg1=9 gives 1"}));
+            (Strings{"a@10 in 0 first=5", "a@25 in 0 first=6", "b@70 in 1 last=9 gives 1"}));
   EXPECT_EQ(edges_of(graph), (Strings{"0@20 -> 1@50 recipe app.put app.take"}));
   ASSERT_EQ(graph.segments.size(), 2);
   EXPECT_EQ(graph.segments[0].end_ns, 25);
@@ -321,7 +321,7 @@ TEST(RequestRecorder, CountsWhatIsTooMuchOfARequest) {
   EXPECT_EQ(graph.segments.size(), 2);
   EXPECT_EQ(graph.segments_left_out, 1);
   EXPECT_EQ(events_of(graph),
-            (Strings{"a@1 in 0 arg1=0", "b@5 in 1 arg1=0 gives 1", "b@8 in 1 arg1=0 gives 1"}));
+            (Strings{"a@1 in 0 first=0", "b@5 in 1 last=0 gives 1", "b@8 in 1 last=0 gives 1"}));
   EXPECT_EQ(graph.events_left_out, 2);
   EXPECT_EQ(graph.rows, 4);
   EXPECT_EQ(graph.duration_ns, 9);
@@ -369,7 +369,7 @@ TEST(RequestRecorder, DrawsOneHitOnce) {
   scene.act(2, 1, "a", 4);
   scene.act(3, 1, "end");
   const RequestGraph graph = scene.finish();
-  EXPECT_EQ(events_of(graph), (Strings{"a@1 in 0 arg1=3", "a@2 in 0 arg1=4 gives 1"}));
+  EXPECT_EQ(events_of(graph), (Strings{"a@1 in 0 first=3", "a@2 in 0 first=4 gives 1"}));
 }
 
 }  // namespace
