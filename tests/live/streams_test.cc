@@ -85,7 +85,7 @@ TEST_P(StreamsOf, BringItBackWithTheAnswer) {
 
 // As the victim's `how` says: whole, looked at, in parts, spliced, from a file, in vectors, with a
 // connection for each, with the same port each time, by IPv6, and some of these together.
-INSTANTIATE_TEST_SUITE_P(How, StreamsOf,
+INSTANTIATE_TEST_SUITE_P(Streams, StreamsOf,
                          testing::Values(0, 1, 2, 4, 8, 16, 32, 64, 128, 1 | 2 | 16, 128 | 64 | 2));
 
 // Of each traced program, what becomes of its messages.
