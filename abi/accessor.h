@@ -50,9 +50,24 @@ enum class Accessor : uint32_t {
       16,  // WalkStack from the frame of the record that RecordTakeLeft took last, with what rbp
            // and rbx were at that call's begin. r3 = where the unwinder has put the address at
            // which the program goes on, in place of a return address.
+  ContextOpen = 17,  // r0 = window pointer to the thread's context (abi/region.h, ContextLayout); 0
+                     // when it is in no request.
+  ContextAct = 18,   // r1 = a ContextAct, r2 = an object, r3 = a bit for each bag of which the most
+                     // recent counts; r0 as ContextOpen, behind it.
 };
 
-inline constexpr uint32_t kAccessorCount = 17;
+// What becomes of a thread's context.
+enum class ContextAct : uint32_t {
+  Begin,   // A request begins.
+  End,     // The thread is in none.
+  Put,     // Whoever takes the object goes on from here; from nowhere, when the thread is in none.
+  Forget,  // Whoever takes the object is in none.
+  Take,    // The thread goes on from where the object was put.
+  Join,    // And from where it is itself, when that is in the same request.
+  Lose,    // An act was missed: all contexts of the session are forgotten.
+};
+
+inline constexpr uint32_t kAccessorCount = 19;
 inline constexpr uint32_t kStackFramesMax = 250;  // An entry of a table with it fits the slack.
 
 }  // namespace clew::abi

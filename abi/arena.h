@@ -36,7 +36,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kArenaMagic = 0x31414e4552415743;  // "CWARENA1", little endian.
-inline constexpr uint32_t kArenaVersion = 11;
+inline constexpr uint32_t kArenaVersion = 12;
 inline constexpr uint32_t kSessionsMax = 8;
 inline constexpr uint32_t kProcessesMax = 16'384;  // Followed children, in all of a session.
 inline constexpr uint32_t kCookieOffset = 2048;    // Of PrivatePage::cookie.
@@ -48,8 +48,9 @@ inline constexpr uint32_t kDirectoryOffset = kHeaderOffset + 4096;  // Of the di
 inline constexpr uint32_t kDirectorySizeBytes = 8 * kSlotsMax;
 inline constexpr uint32_t kTargetPageOffset = kDirectoryOffset + kDirectorySizeBytes;  // From A.
 inline constexpr uint32_t kSpentWords = 256;  // Of a session.
+inline constexpr uint32_t kObjectsLog2 = 16;  // Of each session.
 inline constexpr uint32_t kTargetPageSizeBytes =
-    4096 + 8 * kProcessesMax + 4 * kSpentWords * kSessionsMax;
+    4096 + 8 * kProcessesMax + 4 * kSpentWords * kSessionsMax + (16 << kObjectsLog2) * kSessionsMax;
 inline constexpr uint32_t kLowBlockSizeBytes = kTargetPageOffset + kTargetPageSizeBytes;
 
 struct PrivatePage {
@@ -169,18 +170,18 @@ static_assert(offsetof(ArenaHeader, keeps_self_pointer) == 56);
 static_assert(offsetof(ArenaHeader, lock_owner) == 60);
 static_assert(offsetof(ArenaHeader, pid) == 64);
 static_assert(offsetof(ArenaHeader, bases) == 68);
-static_assert(offsetof(ArenaHeader, loader_answers) == 1800);
-static_assert(offsetof(ArenaHeader, loader_wait_ms) == 1832);
-static_assert(offsetof(ArenaHeader, journal_address) == 1840);
-static_assert(offsetof(ArenaHeader, journal_file_offset) == 1848);
-static_assert(offsetof(ArenaHeader, code_address) == 1856);
-static_assert(offsetof(ArenaHeader, code_file_offset) == 1864);
-static_assert(offsetof(ArenaHeader, code_size_bytes) == 1872);
-static_assert(offsetof(ArenaHeader, tid_offset) == 1880);
-static_assert(offsetof(ArenaHeader, load_address) == 1888);
-static_assert(offsetof(ArenaHeader, stack_low) == 1896);
-static_assert(offsetof(ArenaHeader, stack_high) == 1904);
-static_assert(offsetof(ArenaHeader, no_frame) == 1912);
+static_assert(offsetof(ArenaHeader, loader_answers) == 1928);
+static_assert(offsetof(ArenaHeader, loader_wait_ms) == 1960);
+static_assert(offsetof(ArenaHeader, journal_address) == 1968);
+static_assert(offsetof(ArenaHeader, journal_file_offset) == 1976);
+static_assert(offsetof(ArenaHeader, code_address) == 1984);
+static_assert(offsetof(ArenaHeader, code_file_offset) == 1992);
+static_assert(offsetof(ArenaHeader, code_size_bytes) == 2000);
+static_assert(offsetof(ArenaHeader, tid_offset) == 2008);
+static_assert(offsetof(ArenaHeader, load_address) == 2016);
+static_assert(offsetof(ArenaHeader, stack_low) == 2024);
+static_assert(offsetof(ArenaHeader, stack_high) == 2032);
+static_assert(offsetof(ArenaHeader, no_frame) == 2040);
 static_assert(sizeof(SessionEntry) == 24 + sizeof(RegionLayout) + 16);
 static_assert(offsetof(ArenaHeader, sessions) == 72);
 static_assert(offsetof(ArenaHeader, slot_count) == 12);
@@ -194,6 +195,16 @@ struct ProcessEntry {
 };
 static_assert(offsetof(ProcessEntry, parent) == 4);
 static_assert(sizeof(ProcessEntry) == 8);
+
+// Where the block of a context is that was handed over with an object (abi/region.h).
+struct ObjectEntry {
+  uint64_t tag;    // A hash of object and process; 0: nothing was ever here.
+  uint64_t block;  // The slot of who wrote it << kObjectSlotShift | sequence number; 0: none.
+};
+static_assert(offsetof(ObjectEntry, block) == 8);
+static_assert(sizeof(ObjectEntry) == 16);
+inline constexpr uint32_t kObjectSlotShift = 48;
+inline constexpr uint32_t kObjectProbesMax = 8;  // From tag >> (64 - kObjectsLog2) on, wrapping.
 
 // Any of the processes that share the arena may write anything here: nothing in it is an address or
 // decides where somebody reads or writes.
@@ -209,18 +220,24 @@ struct TargetPage {
   uint32_t loader_sessions;                // Bit s: session s wants to be waited for.
   uint32_t reserved_word;
   uint32_t unknown_code[kSessionsMax];  // Stacks that met code without a segment (atomic).
-  uint8_t reserved[4096 - 16 - 16 * kSessionsMax];
+  // How often a probe was missed that could have been an act on contexts (atomic): a context that
+  // is older is not believed.
+  uint64_t contexts_lost[kSessionsMax];
+  uint8_t reserved[4096 - 16 - 24 * kSessionsMax];
   ProcessEntry processes[kProcessesMax];  // The first one's is free. Touched as far as it is used.
   // By probe: how many hits of all threads, of the process and of its followed children together,
   // have used up their fuel (atomic). A probe reads its word before it calls what may use it up.
   uint32_t spent[kSessionsMax][kSpentWords];
+  ObjectEntry objects[kSessionsMax][1U << kObjectsLog2];  // Touched as far as they are used.
 };
 static_assert(offsetof(TargetPage, forks_muted) == 4);
 static_assert(offsetof(TargetPage, missed_no_slot) == 8);
 static_assert(offsetof(TargetPage, loader_requests) == 72);
 static_assert(offsetof(TargetPage, loader_sessions) == 104);
 static_assert(offsetof(TargetPage, processes) == 4096);
+static_assert(offsetof(TargetPage, contexts_lost) == 144);
 static_assert(offsetof(TargetPage, spent) == 135168);
+static_assert(offsetof(TargetPage, objects) == 143360);
 static_assert(sizeof(TargetPage) == kTargetPageSizeBytes);
 static_assert(kTargetPageSizeBytes % 4096 == 0);
 static_assert(kProcessesMax < 0xFFFF);  // Cookies and SlotControl::process.

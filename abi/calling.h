@@ -34,7 +34,7 @@ inline constexpr std::array<Register, 6> kCallRegisters = {
 // program's stack where it is of many parts.
 enum class Doors : uint8_t { Keeping, Sparing };
 inline constexpr uint32_t kSparingDoorsBegin = kAccessorCount;
-inline constexpr uint32_t kDoorCount = 23;
+inline constexpr uint32_t kDoorCount = 25;
 
 constexpr bool has_sparing_door(uint32_t accessor) {
   return accessor >= static_cast<uint32_t>(Accessor::TryRead) &&
@@ -64,6 +64,11 @@ constexpr bool is_walk_from_caller(uint32_t door) {
          door == static_cast<uint32_t>(Accessor::WalkLeft);
 }
 
+constexpr bool is_of_contexts(uint32_t door) {
+  return door == static_cast<uint32_t>(Accessor::ContextOpen) ||
+         door == static_cast<uint32_t>(Accessor::ContextAct);
+}
+
 // What a call of this door may change: divisions and the accessors of D nothing but the result;
 // the others also the scratch register r10 and the registers of their arguments, which BPF leaves
 // undefined. The stub has saved them, so a thunk need not: probes take little of the program's
@@ -78,8 +83,8 @@ constexpr RegisterSet changed_by(uint32_t door) {
   if (door < static_cast<uint32_t>(Accessor::TryRead) || door >= kAccessorCount) return set;
   set.add(Register::R10);
   set.add(Register::R11);
-  const bool has_one_argument =
-      door >= static_cast<uint32_t>(Accessor::RecordPut) && !is_walk_from_caller(door);
+  const bool has_one_argument = door >= static_cast<uint32_t>(Accessor::RecordPut) &&
+                                door <= static_cast<uint32_t>(Accessor::RecordTakeLeft);
   if (has_one_argument) return set;
   set.add(Register::Rbx);
   set.add(Register::R12);
@@ -99,6 +104,7 @@ constexpr uint32_t call_stack_bytes(uint32_t door) {
   if (is_sparing_door(door)) return 16;
   if (is_walk_from_caller(door)) return 344;
   if (door == static_cast<uint32_t>(Accessor::WalkWithin)) return 296;
+  if (is_of_contexts(door)) return 192;
   if (door >= static_cast<uint32_t>(Accessor::RecordPut) && door < kAccessorCount) return 80;
   return door >= static_cast<uint32_t>(Accessor::TryRead) ? 72 : 16;
 }

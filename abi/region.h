@@ -131,6 +131,48 @@ static_assert(sizeof(RingLayout) == 8);
 inline constexpr uint32_t kEventSizeMax = 16'384;
 inline constexpr uint32_t kEventHeaderBytes = 16;
 
+// What a thread knows of the request that it works for, and what it hands over: the state of joins
+// in place (plan/in_place.h). A context, in words:
+//     0   sequence number of the thread's last hand-over
+//     1   whose it is: SlotControl::claims << 32 | the thread's id, as far as that is known
+//     2   TargetPage::contexts_lost, as it was where the request began
+//     3   the request; 0: the thread is in none
+//     4   Lamport's number of its last event
+//     5   bags; each has the number of the event that packed it, 0 when it is empty, the time
+//         stamp, where contexts are joined, which decides between equal numbers, and its columns
+// In front of it are the words of ContextCounter, which only grow.
+// A block is a context as somebody handed it over. A thread writes 2^blocks_log2 of them in
+// turn; who takes one looks at the sequence number behind it again, as it may be written anew.
+//     0   sequence number of the hand-over; 0 while it is written
+//     1   the object with which it is handed over, and 2 the process (Context::process)
+//     3   the words of the context from word 2 on
+// Where the block of an object is, TargetPage::objects says.
+struct ContextLayout {
+  uint32_t offset;  // Of the context; 0: programs have none.
+  uint32_t blocks_offset;
+  uint16_t blocks_log2;
+  uint16_t bags;
+  uint32_t bag_words;  // Of each, with its number.
+
+  [[nodiscard]] constexpr uint32_t words() const { return 5 + bags * bag_words; }
+  [[nodiscard]] constexpr uint32_t block_words() const { return words() + 1; }
+};
+static_assert(offsetof(ContextLayout, bag_words) == 12);
+static_assert(sizeof(ContextLayout) == 16);
+inline constexpr uint32_t kContextRequest = 3, kContextNumber = 4, kContextBags = 5;  // Words.
+inline constexpr uint32_t kContextWordsMax = 64;
+inline constexpr uint32_t kContextBlocksBytes = 1U << 20;  // At most.
+
+enum class ContextCounter : uint32_t {
+  Requests,   // That began.
+  NoRequest,  // Events of threads that are in none.
+  Unjoined,   // Events in whose request nothing was there to be joined with them.
+  NoContext,  // Takes of what nobody had put, or was forgotten.
+  Edges,      // Takes, by causal::EdgeClass: four of them.
+  End = Edges + 4,
+};
+inline constexpr uint32_t kContextCountersBytes = 8 * static_cast<uint32_t>(ContextCounter::End);
+
 struct RegionLayout {
   uint32_t size_log2;     // The window is 2^size_log2 bytes (+ slack).
   uint32_t cells_offset;  // Dense cells, one copy per generation when `generations` is 2.
@@ -141,6 +183,7 @@ struct RegionLayout {
   RecordLayout records;
   TableLayout tables[kTablesMax];
   uint32_t walk_offset;  // Of the ProcessWalk (abi/machine/unwind.h) of programs that walk stacks.
+  ContextLayout contexts;
 };
 static_assert(offsetof(RegionLayout, cells_offset) == 4);
 static_assert(offsetof(RegionLayout, cells_half_bytes) == 8);
@@ -149,6 +192,6 @@ static_assert(offsetof(RegionLayout, table_count) == 16);
 static_assert(offsetof(RegionLayout, ring) == 20);
 static_assert(offsetof(RegionLayout, records) == 28);
 static_assert(offsetof(RegionLayout, tables) == 44);
-static_assert(sizeof(RegionLayout) == 20 + 8 + 16 + 16 * kTablesMax + 4);
+static_assert(sizeof(RegionLayout) == 20 + 8 + 16 + 16 * kTablesMax + 4 + 16);
 
 }  // namespace clew::abi

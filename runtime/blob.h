@@ -11,10 +11,10 @@
 namespace clew::runtime {
 
 inline constexpr uint32_t kThunkSizeBytes = 16;
-inline constexpr uint32_t kThunksPerSession = 26;
+inline constexpr uint32_t kThunksPerSession = 28;
 
 // What a stub may call besides the accessors; index of the thunk in its session's row.
-enum class StubCall : uint32_t { Claim = 23, Busy = 24, Loader = 25 };
+enum class StubCall : uint32_t { Claim = 25, Busy = 26, Loader = 27 };
 
 struct Blob {
   std::span<const uint8_t> bytes;

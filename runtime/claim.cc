@@ -157,6 +157,7 @@ struct Claim {
 
 [[gnu::noinline]] uint64_t miss(Claim claim) {
   count(target_page().missed_no_slot[claim.session % abi::kSessionsMax]);
+  lose_contexts(claim.session);
   return 0;
 }
 
@@ -194,6 +195,7 @@ uint64_t look_for_slot(Claim claim, uint64_t owner);
 [[gnu::always_inline]] inline uint64_t judge(uint32_t session, bool dead) {
   abi::RegionHeader& region = Region(session_entry(session)).header();
   count(dead ? region.missed_abandoned : region.missed_reentry);
+  lose_contexts(session);
   if (dead) own_slot().busy = 0;
   return dead ? 1 : 0;
 }

@@ -5,12 +5,12 @@
 // which is the program's: the C code is compiled for one that is aligned to 8, and by GCC so that
 // it changes rbx and r12, too, without saving them.
 //
-//   index 0..16   accessor of that number: BPF arguments in r11, rbx, r12, r14, r15; result in rax;
+//   index 0..18   accessor of that number: BPF arguments in r11, rbx, r12, r14, r15; result in rax;
 //                 what may change is in abi/calling.h
-//   index 17..22  the sparing doors of accessors 7 to 12
-//   index 23      claim: r10 is free; answers in ZF (0 = run, ZF clear) and r10
-//   index 24      busy:  the same, for a guarded probe that found the slot busy
-//   index 25      the loader's hook: r10 is free, no answer
+//   index 19..24  the sparing doors of accessors 7 to 12
+//   index 25      claim: r10 is free; answers in ZF (0 = run, ZF clear) and r10
+//   index 26      busy:  the same, for a guarded probe that found the slot busy
+//   index 27      the loader's hook: r10 is free, no answer
 
 #define COOKIE_OFFSET 2048
 #define MUTED_OFFSET 2056
@@ -50,6 +50,8 @@ session = 0
         accessor_thunk walk_stack
         accessor_thunk walk_within
         accessor_thunk walk_left
+        accessor_thunk context_open
+        accessor_thunk context_act
         accessor_thunk try_read_sparing
         accessor_thunk try_read_string_sparing
         accessor_thunk table_find_sparing
@@ -243,6 +245,13 @@ walk_within:
         call    clew_walk_stack
         add     $48, %rsp
         ret
+
+        .balign 16, 0xcc
+context_open:
+        call_accessor clew_context_open
+        .balign 16, 0xcc
+context_act:
+        call_accessor clew_context_act
 
 // The same for a body whose stub has saved what C code changes.
 .macro  spare_accessor body

@@ -118,4 +118,10 @@ void count(Word& counter) {
   __atomic_fetch_add(&counter, Word{1}, __ATOMIC_RELAXED);
 }
 
+// A probe of the session was missed, which may have been an act on contexts.
+inline void lose_contexts(uint32_t session) {
+  if (session_entry(session).layout.contexts.offset == 0) return;
+  count(target_page().contexts_lost[session % abi::kSessionsMax]);
+}
+
 }  // namespace clew::runtime

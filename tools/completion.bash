@@ -4,7 +4,8 @@
 
 _clew_options() {
   local request="-p --pid -n --name -c --command --vocabulary --ext --no-branch-guards --fuel \
-    --allow-missing -y --yes -f --follow --allow-late-uprobe-danger --uprobes --no-uprobes --copies"
+    --allow-missing -y --yes -f --follow --allow-late-uprobe-danger --uprobes --no-uprobes --copies \
+    --plan"
   local output="--for --every --format --json --csv --chart --stream --sqlite --folded --svg \
     -o --output --spill --from --graph --graph-of -q --quiet -v --verbose"
   case "$1" in
@@ -35,6 +36,7 @@ _clew_value() {
     -c | --command) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "text json csv chart stream sqlite folded svg" -- "$2") ;;
     --for | --every) mapfile -t COMPREPLY < <(compgen -W "100ms 1s 5s 10s 1m" -- "$2") ;;
+    --plan) mapfile -t COMPREPLY < <(compgen -W "emit in-place" -- "$2") ;;
     --graph-of) mapfile -t COMPREPLY < <(compgen -W "slowest first last" -- "$2") ;;
     -o | --output | --spill | --from | --graph | --file | --vocabulary | --ext | --source | --policy | --bundle | --gdb)
       mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;

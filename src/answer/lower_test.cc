@@ -294,7 +294,7 @@ TEST(Lower, StateThatDoesNotFitTheRegionIsAnError) {
 
 TEST(Lower, FieldsOfNeitherProbeNorTracerAreAnError) {
   Plan plan = plan_of(R"(from e in entry("m!f") select e.arg0)");
-  plan.query.values[0].expression.kind = query::ExpressionKind::JoinColumn;
+  plan.query.values[0].expression.kind = query::ExpressionKind::Value;
   const Plan joined = make(plan.query);
   const Expected<Captured> captured = capture(joined);
   ASSERT_FALSE(captured.has_value());

@@ -117,6 +117,10 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
                "also put jumps where a uprobe set later would end the process");
   auto* const uprobes = app.add_flag("--uprobes", arguments.uprobes,
                                      "a uprobe of the kernel wherever a site can take no jump");
+  app.add_option("--plan", arguments.plan,
+                 "how joins by cause are answered: emit (from events; the default), or in-place "
+                 "(in the probes, within each process)")
+      ->check(CLI::IsMember({"emit", "in-place"}).description(""));
   app.add_flag("--copies", arguments.copies,
                "run functions on copies where many are asked for: faster, but alone");
   app.add_flag("--no-uprobes", arguments.no_uprobes, "refuse sites that can take no jump")
@@ -192,6 +196,7 @@ Expected<engine::Request> request_of(const RequestArguments& arguments) {
     request.late_uprobe_danger = code::LateUprobeDanger::Allowed;
   }
   request.copies = arguments.copies;
+  request.in_place = arguments.plan == "in-place";
   if (arguments.uprobes) request.uprobes = engine::UprobePolicy::WhereRefused;
   if (arguments.no_uprobes) request.uprobes = engine::UprobePolicy::Never;
   return request;

@@ -28,6 +28,7 @@ struct RequestArguments {
   bool allow_late_uprobe_danger = false;
   bool uprobes = false;
   bool copies = false;
+  std::string plan = "emit";
   bool no_uprobes = false;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "causal/edge.h"
 #include "collect/shared_words.h"
 
 namespace clew::collect {
@@ -243,7 +244,25 @@ constexpr Counter kMissedCounters[] = {
 
 }  // namespace
 
+// Of joins in place.
+void Reader::add_slot_causes(uint32_t slot, Losses& losses) const {
+  if (view_.layout.contexts.offset == 0) return;
+  const uint64_t at = view_.layout.contexts.offset - abi::kContextCountersBytes;
+  const uint64_t begin = slot * view_.slot_stride_bytes + view_.region_offset + at;
+  if (!present_.any(begin, begin + abi::kContextCountersBytes)) return;
+  const auto word = [&](abi::ContextCounter counter, uint32_t further = 0) {
+    return load_word(region_at(slot) + at + 8 * (static_cast<uint32_t>(counter) + further));
+  };
+  count_cause(losses.causal, kCausalRequests, word(abi::ContextCounter::Requests));
+  count_cause(losses.causal, kCausalUnjoined, word(abi::ContextCounter::Unjoined));
+  count_cause(losses.missed, kMissedNoRequest, word(abi::ContextCounter::NoRequest));
+  count_cause(losses.missed, kMissedNoContext, word(abi::ContextCounter::NoContext));
+  for (uint32_t how = 0; how < causal::kEdgeClasses; ++how)
+    count_cause(losses.causal, causal::kEdgeClassNames[how], word(abi::ContextCounter::Edges, how));
+}
+
 void Reader::add_slot_losses(uint32_t slot, Losses& losses) const {
+  add_slot_causes(slot, losses);
   count_cause(losses.dropped, kDroppedDamaged, slots_[slot].ring.damaged_bytes);
   const uint64_t begin = slot * view_.slot_stride_bytes + view_.region_offset;
   if (!present_.any(begin, begin + sizeof(abi::RegionHeader))) return;

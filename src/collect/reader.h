@@ -157,6 +157,7 @@ class Reader {
   void read_table(const SlotIdentity& identity, const TableHalf& which, CellSink& sink);
   [[nodiscard]] uint64_t offset_of(const TableHalf& which) const;
   uint32_t drain_slot_tables(uint32_t slot, CellSink& sink);
+  void add_slot_causes(uint32_t slot, Losses& losses) const;
   void zero_part(uint32_t slot, uint64_t offset, uint64_t size_bytes);
   void zero_generation(uint32_t slot, uint32_t generation);
   [[nodiscard]] bool has_ring(uint32_t slot) const;

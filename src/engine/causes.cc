@@ -90,6 +90,11 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
   };
   std::vector<query::Carrier> carriers =
       CLEW_TRY(query::carriers_of(request.vocabulary, request.types, is_there));
+  if (request.in_place) {
+    std::erase_if(carriers, [&](const query::Carrier& carrier) {
+      return carrier.cause.act == query::Act::Multiplex || !is_there(carrier.source);
+    });
+  }
   for (const query::Carrier& carrier : carriers) {
     for (const auto& tracee : tracees) {
       if (!request.allow_missing) CLEW_TRY(check_there(carrier, *tracee));

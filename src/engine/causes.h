@@ -25,6 +25,7 @@ struct CauseRequest {
   bool watches_threads = false;  // The kernel says which thread begins another.
   // And who sends and receives what; none: it is not asked, or does not say.
   std::vector<query::Carrier> sockets{};
+  bool in_place = false;             // What the tracer alone can follow is left out.
   bool allow_missing = false;        // A program or library that comes later may begin one.
   std::vector<query::Field> also{};  // plan::separate()
 };

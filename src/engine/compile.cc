@@ -109,6 +109,7 @@ class Compiler {
   std::optional<Extensions> extensions_;
   kernel::Catalogue catalogue_;  // Of the kernel's probes.
   kernel::TraceEvents events_;
+  plan::Contexts contexts_;  // Of joins in place.
   Compiled result_;
 };
 
@@ -159,7 +160,7 @@ Expected<void> Compiler::find_processes() {
   places_.process = places_.process || !places_.kernel || (places_.joins && names_processes);
   // Whoever may: threads and processes that a thread begins are of its request.
   watches_threads_ = places_.joins && places_.process && !places_.stacks &&
-                     request_.spill_path.empty() && may_set_uprobes();
+                     request_.spill_path.empty() && !request_.in_place && may_set_uprobes();
   asks_kernel_ = places_.kernel;
   places_.kernel = asks_kernel_ || watches_threads_;
   CLEW_TRY(check_scope());
@@ -239,10 +240,15 @@ Expected<query::Query> Compiler::separate(const query::Query& query) {
        .report = report,
        .watches_threads = watches_threads_,
        .sockets = carriers_of_sockets(query::least_cause(query), types),
+       .in_place = request_.in_place,
        .allow_missing = request_.allow_missing || request_.follow_forks,
        .also = request_.graph ? session::RequestRecorder::fields() : std::vector<query::Field>{}},
       result_.tracees));
-  return result_.joined->events;
+  if (!request_.in_place) return result_.joined->events;
+  plan::InPlace made = CLEW_TRY(plan::in_place(*result_.joined));
+  contexts_ = std::move(made.contexts);
+  result_.in_place = true;
+  return std::move(made.query);
 }
 
 Expected<void> Compiler::find_sites(const query::Query& query) {
@@ -387,8 +393,8 @@ Expected<KernelFamilySites> Compiler::find_children(bool follows) {
 
 // A file of events holds those of processes alone.
 bool Compiler::may_have_uprobes() const {
-  return places_.process && !is_kernels_ && request_.uprobes != UprobePolicy::Never &&
-         request_.spill_path.empty();
+  return places_.process && !is_kernels_ && !result_.in_place &&
+         request_.uprobes != UprobePolicy::Never && request_.spill_path.empty();
 }
 
 // None when there may be no uprobes.
@@ -534,6 +540,7 @@ Expected<void> Compiler::compile_kernel(const query::Query& query) {
 Expected<void> Compiler::compile_processes(query::Query query) {
   CLEW_TRY(find_sites(query));
   result_.plan = plan::make(std::move(query));
+  result_.plan.contexts = std::move(contexts_);
   std::vector<plan::SiteNames> names;
   for (const auto& tracee : result_.tracees) {
     const auto& some = tracee->sites().names;

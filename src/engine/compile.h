@@ -36,8 +36,9 @@ struct Compiled {
   std::unique_ptr<KernelTracee> uprobes;
   std::string_view all_uprobes;  // Why all that is in processes is; empty: it is not.
   query::Query query;
-  // Of a query with joins: `plan` is that of its events.
+  // Of a query with joins: `plan` is that of its events, or, in place, of their answer.
   std::optional<plan::Joined> joined;
+  bool in_place = false;
   std::unique_ptr<Programs> programs;  // Of what it joins.
   plan::Plan plan;                     // Without tracees this and what follows is the kernel's.
   plan::Grouping grouping;

@@ -157,8 +157,8 @@ session::Recording Run::recording() {
 }
 
 void Run::make_session() {
-  if (request_.graph && compiled_.joined)
-    recorder_.emplace(*compiled_.joined, request_.graph->choice);
+  const bool joins_events = compiled_.joined && !compiled_.in_place;
+  if (request_.graph && joins_events) recorder_.emplace(*compiled_.joined, request_.graph->choice);
   session::Input input{
       .plan = compiled_.plan,
       .sources = {},
@@ -167,7 +167,7 @@ void Run::make_session() {
       .flow = flow_,
       .epoch_ns = compiled_.lowered.clock.epoch_ns,
       .beside = {.refused = refused_, .left_out = compiled_.left_out, .attach_ms = attach_ms_},
-      .joined = compiled_.joined ? &*compiled_.joined : nullptr,
+      .joined = joins_events ? &*compiled_.joined : nullptr,
       .profiles = compiled_.programs.get(),
       .observer = recorder_ ? &*recorder_ : nullptr,
       .warn = [this](std::string_view text) { notices_.warning(text); }};
@@ -277,7 +277,7 @@ Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSi
                       Notices& notices) {
   Compiled compiled = CLEW_TRY(compile(request, notices));
   const query::Query& answered =
-      compiled.joined ? compiled.joined->stages[0].rest : compiled.plan.query;
+      compiled.joined && !compiled.in_place ? compiled.joined->stages[0].rest : compiled.plan.query;
   if (request.accept) CLEW_TRY(request.accept(answer::columns_of(answered)));
   Run run(request, std::move(compiled), sink, notices);
   CLEW_TRY(run.arm(stop_descriptor));

@@ -52,6 +52,7 @@ struct Request {
   // Events are written to this file first, and answered from there as fast as the rows are taken.
   std::string spill_path;
   std::string from_path;  // Only for replay().
+  bool in_place = false;  // Joins are answered where their events happen (plan/in_place.h).
   std::optional<GraphRequest> graph;
   // Is asked once what the columns of the answer will be, before any process is touched; an error
   // ends the session there. May be empty.

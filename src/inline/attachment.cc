@@ -94,6 +94,17 @@ bool adopts_copies(const Arena& arena, const OpenOptions& options) {
   return options.adopts_copies && (arena.journal().copied_modules & kRecordersCopies) != 0;
 }
 
+// What nobody has written is not touched.
+void clear_objects(const Arena& arena, uint32_t session) {
+  constexpr uint64_t kSize = sizeof(abi::TargetPage::objects[0]);
+  const uint64_t offset =
+      kTargetPageFileOffset + offsetof(abi::TargetPage, objects) + session * kSize;
+  const off_t data = lseek(arena.slots_file(), static_cast<off_t>(offset), SEEK_DATA);
+  if (arena.shared() && (data < 0 || static_cast<uint64_t>(data) >= offset + kSize)) return;
+  for (abi::ObjectEntry& object : arena.target_page().objects[session])
+    object = {};
+}
+
 Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
   abi::ArenaHeader& header = arena.header();
   Geometry geometry;
@@ -122,6 +133,7 @@ Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
   arena.target_page().unknown_code[geometry.session] = 0;
   for (uint32_t& spent : arena.target_page().spent[geometry.session])
     spent = 0;
+  if (options.region.contexts.offset != 0) clear_objects(arena, geometry.session);
   header.loader_answers[geometry.session] = 0;
   if (!adopts_copies(arena, options)) clear_region(arena, offset, region_size(options.region));
   __atomic_store_n(&entry.state, 1U, __ATOMIC_RELEASE);

@@ -83,6 +83,10 @@ Expected<uint64_t> RegionHost::call(abi::Accessor accessor, const Arguments& arg
     case abi::Accessor::WalkWithin:
     case abi::Accessor::WalkLeft:
       return walk_stack(arguments, window);
+    case abi::Accessor::ContextOpen:
+      return contexts_.open(layout_.contexts, window);
+    case abi::Accessor::ContextAct:
+      return contexts_.act(layout_.contexts, arguments, window);
     case abi::Accessor::BitLength:
     case abi::Accessor::DivideUnsigned:
     case abi::Accessor::ModuloUnsigned:

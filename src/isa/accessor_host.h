@@ -12,6 +12,7 @@
 #include "abi/accessor.h"
 #include "abi/region.h"
 #include "base/error.h"
+#include "isa/context_host.h"
 
 namespace clew::isa {
 
@@ -33,8 +34,6 @@ class Window {
  private:
   std::span<uint8_t> bytes_;
 };
-
-using Arguments = std::array<uint64_t, 5>;  // r1 to r5.
 
 class AccessorHost {
  public:
@@ -78,6 +77,7 @@ class RegionHost final : public AccessorHost {
   Expected<uint64_t> walk_stack(const Arguments& arguments, Window& window) const;
 
   abi::RegionLayout layout_;
+  ContextHost contexts_;
 };
 
 }  // namespace clew::isa

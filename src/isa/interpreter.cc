@@ -321,6 +321,8 @@ class Machine {
       case abi::Accessor::WalkStack:
       case abi::Accessor::WalkWithin:
       case abi::Accessor::WalkLeft:
+      case abi::Accessor::ContextOpen:
+      case abi::Accessor::ContextAct:
         break;
     }
     if (!environment_.host) return stop(ErrorCode::Refused, "no host for this accessor");

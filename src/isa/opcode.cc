@@ -164,6 +164,8 @@ constexpr auto kAccessors = std::to_array<AccessorRow>({
     {"walk_stack", 5},
     {"walk_within", 4},
     {"walk_left", 5},
+    {"context_open", 0},
+    {"context_act", 3},
 });
 static_assert(kAccessors.size() == abi::kAccessorCount);
 

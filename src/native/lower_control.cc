@@ -321,6 +321,8 @@ void Lowering::inline_call(uint32_t index) {
     case abi::Accessor::WalkStack:
     case abi::Accessor::WalkWithin:
     case abi::Accessor::WalkLeft:
+    case abi::Accessor::ContextOpen:
+    case abi::Accessor::ContextAct:
       return;
   }
 }

@@ -352,6 +352,7 @@ uint32_t argument_count(abi::Accessor accessor) {
   switch (accessor) {
     case abi::Accessor::Time:
     case abi::Accessor::Cpu:
+    case abi::Accessor::ContextOpen:
       return 0;
     case abi::Accessor::BitLength:
     case abi::Accessor::RecordPut:
@@ -367,6 +368,7 @@ uint32_t argument_count(abi::Accessor accessor) {
     case abi::Accessor::TryRead:
     case abi::Accessor::TryReadString:
     case abi::Accessor::TableFind:
+    case abi::Accessor::ContextAct:
       return 3;
     case abi::Accessor::WalkWithin:
       return 4;

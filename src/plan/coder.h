@@ -30,6 +30,8 @@
 
 namespace clew::plan {
 
+struct Contexts;
+
 // What differs from site to site. Site constant i of a program is site_constants[i] of it.
 enum class SiteConstant : uint8_t {
   GroupPointer,   // Window pointer to the dense cells of the site's group.
@@ -72,9 +74,13 @@ struct CoderEnvironment {
   uint32_t samples_offset = 0;  // In the window: one word for each sample() call.
   std::map<std::string, LinkedFunction, std::less<>> functions;  // Of extensions, that it calls.
   std::vector<LinkedState> extension_states;
-  uint32_t left_alone_offset = 0;  // In the window: counts hits of probes without fuel.
-  bool for_kernel = false;         // Its verifier judges the program, which may call all accessors.
+  uint32_t left_alone_offset = 0;    // In the window: counts hits of probes without fuel.
+  abi::ContextLayout contexts{};     // Where JoinColumn has its values, and by bag
+  const Contexts* packed = nullptr;  // where each is.
+  bool for_kernel = false;  // Its verifier judges the program, which may call all accessors.
 
+  // Offset in the window of what a JoinColumn stands for.
+  [[nodiscard]] uint32_t packed_at(const query::Expression& column) const;
   // Offsets in the payload of a record.
   [[nodiscard]] int32_t argument_at(uint16_t argument) const;
   [[nodiscard]] int32_t source_at() const;

@@ -92,6 +92,9 @@ Expected<void> Coder::integer(const Expression& expression) {
     case ExpressionKind::Let:
       builder_.load(Size::Double, Register::R0, Register::R10, lets_.at(expression.index));
       return {};
+    case ExpressionKind::JoinColumn:
+      (void)leaf(expression, Register::R0);
+      return {};
     case ExpressionKind::Unary:
       return unary(expression);
     case ExpressionKind::Binary:
@@ -112,7 +115,6 @@ Expected<void> Coder::integer(const Expression& expression) {
     case ExpressionKind::String:
     case ExpressionKind::Value:
     case ExpressionKind::Aggregate:
-    case ExpressionKind::JoinColumn:
     case ExpressionKind::ReadString:
     case ExpressionKind::ReadBytes:
       break;
@@ -132,6 +134,11 @@ bool Coder::leaf(const Expression& expression, Register into) {
   }
   if (expression.kind == ExpressionKind::Let) {
     builder_.load(Size::Double, into, Register::R10, lets_.at(expression.index));
+    return true;
+  }
+  if (expression.kind == ExpressionKind::JoinColumn) {
+    builder_.load_window(into, environment_.packed_at(expression))
+        .load(Size::Double, into, into, 0);
     return true;
   }
   if (expression.kind != ExpressionKind::Field) return false;
@@ -202,6 +209,7 @@ Expected<void> Coder::field(const Expression& expression) {
 
 Expected<void> Coder::operands(const Expression& left, const Expression& right) {
   const bool simple = right.kind == ExpressionKind::Integer || right.kind == ExpressionKind::Let ||
+                      right.kind == ExpressionKind::JoinColumn ||
                       right.kind == ExpressionKind::Field;
   CLEW_TRY(integer(left));
   if (simple && leaf(right, Register::R2)) return {};

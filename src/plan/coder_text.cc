@@ -115,6 +115,7 @@ bool computes_node(const Expression& expression) {
     case ExpressionKind::ReadBytes:
     case ExpressionKind::In:
     case ExpressionKind::Conditional:
+    case ExpressionKind::JoinColumn:
       return true;
     case ExpressionKind::Binary:
       return !is_text(expression.operands[0].type) || computes_text_comparison(expression);
@@ -125,7 +126,6 @@ bool computes_node(const Expression& expression) {
     case ExpressionKind::Float:
     case ExpressionKind::Value:
     case ExpressionKind::Aggregate:
-    case ExpressionKind::JoinColumn:
       return false;
   }
   return false;
@@ -337,6 +337,14 @@ Expected<void> Coder::store_text(const Expression& expression, Register base, in
             .store(Size::Double, base, offset + at, Register::R0);
       }
       return {};
+    case ExpressionKind::JoinColumn:
+      builder_.load_window(Register::R3, environment_.packed_at(expression));
+      for (uint32_t word = 0; word < words; ++word) {
+        const auto at = static_cast<int32_t>(8 * word);
+        builder_.load(Size::Double, Register::R0, Register::R3, at)
+            .store(Size::Double, base, offset + at, Register::R0);
+      }
+      return {};
     case ExpressionKind::Conditional:
       return choose_text(expression, base, offset);
     case ExpressionKind::Integer:
@@ -344,7 +352,6 @@ Expected<void> Coder::store_text(const Expression& expression, Register base, in
     case ExpressionKind::Field:
     case ExpressionKind::Value:
     case ExpressionKind::Aggregate:
-    case ExpressionKind::JoinColumn:
     case ExpressionKind::Unary:
     case ExpressionKind::Binary:
     case ExpressionKind::Convert:

@@ -58,6 +58,14 @@ bool is_same_place(const Source& a, const Source& b) {
 
 }  // namespace
 
+Expression nothing(const query::Type& type) {
+  Expression made;
+  made.type = type;
+  if (type.kind == query::TypeKind::String) made.kind = ExpressionKind::String;
+  if (type.kind == query::TypeKind::Float) made.kind = ExpressionKind::Float;
+  return made;
+}
+
 bool is_common_field(const Expression& expression) {
   return expression.kind == ExpressionKind::Field && is_common(expression.field);
 }
@@ -77,14 +85,6 @@ query::Type stored(query::Type type) {
   type.unit = query::Unit::None;
   type.enumeration = 0;
   return type;
-}
-
-Expression nothing(const query::Type& type) {
-  Expression made;
-  made.type = type;
-  if (type.kind == query::TypeKind::String) made.kind = ExpressionKind::String;
-  if (type.kind == query::TypeKind::Float) made.kind = ExpressionKind::Float;
-  return made;
 }
 
 class EventsMaker {

@@ -35,6 +35,9 @@ struct Emitter {
   }
 };
 
+// What a column has at a source that is not asked for it: 0, or no text.
+query::Expression nothing(const query::Type& type);
+
 // Whether events of any source have it: the tracer names it, so it is a column by itself.
 bool is_common_field(const query::Expression& expression);
 

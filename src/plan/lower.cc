@@ -316,6 +316,12 @@ Expected<void> Lowering::count(Coder& coder, uint16_t index, const Use& use) {
     CLEW_TRY(coder.measure_elapsed(use.time || result_.form == StateForm::Events));
   }
   coder.prepare_extensions(use.functions);
+  if (const Duty* const duty = duty_of(index)) {
+    if (duty->condition) CLEW_TRY(coder.require(*duty->condition));
+    if (duty->kind == Duty::Kind::Pack) return pack(coder, *duty, use);
+    if (duty->kind == Duty::Kind::Act) return act(coder, *duty);
+    CLEW_TRY(unpack(coder, *duty));
+  }
   CLEW_TRY(filters(coder));
   return result_.form == StateForm::Events ? emit_event(coder, index) : update_cells(coder, source);
 }
@@ -353,6 +359,13 @@ Expected<isa::Program> Lowering::tail_call_program(const query::Source& source, 
   }
   coder.begin();
   if (has_record) coder.take_record({});
+  const Duty* const duty = duty_of(static_cast<size_t>(&source - query_.sources.data()));
+  if (duty != nullptr && duty->kind == Duty::Kind::Act)
+    coder.builder()
+        .move(Register::R1, static_cast<int32_t>(abi::ContextAct::Lose))
+        .move(Register::R2, 0)
+        .move(Register::R3, 0)
+        .call(abi::Accessor::ContextAct);
   CLEW_ASSERT(coder.site_constants() == main.site_constants());
   coder.count_loss(offsetof(abi::RegionHeader, missed_tail_call));
   return coder.finish("tail call");
@@ -440,6 +453,7 @@ Expected<Lowered> Lowering::run() {
     const query::Source& source = query_.sources[i];
     const auto index = static_cast<uint16_t>(i);
     if (!is_process_source(source.kind)) continue;
+    CLEW_TRY(check_duty(index));
     const bool is_exception = source.kind == SourceKind::Exception;
     const bool records =
         pairs_for_open(source) || (is_exit_source(source.kind) && use_of(source).any());

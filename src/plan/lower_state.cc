@@ -80,6 +80,11 @@ uint32_t Lowering::place(uint64_t size_bytes, uint32_t alignment) {
 std::vector<Expression> Lowering::probe_expressions(const query::Source& source) const {
   std::vector<Expression> all;
   const auto add = [&](const Expression& e) { all.push_back(query::bind(e, source)); };
+  if (const Duty* const duty = duty_of(static_cast<size_t>(&source - query_.sources.data()))) {
+    all = duty->operands;
+    if (duty->condition) all.push_back(*duty->condition);
+    if (duty->kind != Duty::Kind::Answer) return all;
+  }
   for (size_t i = 0; i < query_.where.size(); ++i) {
     if (plan_.pushed(OperatorKind::Filter, static_cast<uint16_t>(i))) add(query_.where[i]);
   }
@@ -303,6 +308,7 @@ Expected<void> Lowering::lay_out() {
         place(uint64_t{layout.records.record_size_bytes()} << layout.records.records_log2);
   }
   place_table();
+  CLEW_TRY(place_contexts());
   CLEW_TRY(place_walk());
   if (result_.form == StateForm::Events) {
     layout.ring.size_log2 = kRingSizeLog2;

@@ -69,6 +69,18 @@ class Lowering {
   [[nodiscard]] Use use_of(const query::Source& source) const;
   [[nodiscard]] std::vector<query::Expression> probe_expressions(const query::Source& source) const;
 
+  [[nodiscard]] const Duty* duty_of(size_t source) const {
+    return plan_.contexts.duties.empty() ? nullptr : &plan_.contexts.duties[source];
+  }
+  Expected<void> place_contexts();
+  Expected<void> check_duty(uint16_t source) const;
+  Expected<void> unpack(Coder& coder, const Duty& duty);
+  Expected<void> pack(Coder& coder, const Duty& duty, const Use& use);
+  Expected<void> act(Coder& coder, const Duty& duty);
+  void count_of_contexts(Coder& coder, abi::ContextCounter counter) const;
+  void require(Coder& coder, abi::ContextCounter otherwise);
+  void open_context(Coder& coder);
+  void count_event(Coder& coder);
   Expected<void> program(uint16_t source);
   Expected<void> count(Coder& coder, uint16_t source, const Use& use);
   Expected<void> add_recorder(Coder& coder, std::string_view name, uint16_t source,

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "plan/in_place.h"
 #include "query/query.h"
 
 namespace clew::plan {
@@ -56,6 +57,7 @@ struct Operator {
 struct Plan {
   query::Query query;
   std::vector<Operator> operators;
+  Contexts contexts{};  // Of a query with joins in place.
 
   [[nodiscard]] bool has(OperatorKind kind) const;
   // Position of the merge: what stands before it runs in probes.

@@ -65,8 +65,9 @@ struct KeyOrder {
   }
 };
 
-bool passes(const Plan& plan, SiteBindings& bindings) {
+bool passes(const Plan& plan, uint16_t source, SiteBindings& bindings) {
   const query::Query& query = plan.query;
+  if (!plan.contexts.answers(source)) return true;
   return std::all_of(query.where.begin(), query.where.end(), [&](const query::Expression& e) {
     return !is_site_constant(query, e) || is_true(evaluate(e, bindings));
   });
@@ -84,7 +85,7 @@ void group_sites(const Plan& plan, std::span<const SiteNames> sites, uint32_t gr
   }
   for (const SiteNames& site : sites) {
     SiteBindings bindings(query, site);
-    if (!passes(plan, bindings)) {
+    if (!passes(plan, site.source, bindings)) {
       grouping.group_of_site.emplace_back();
       continue;
     }

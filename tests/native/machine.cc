@@ -174,6 +174,8 @@ uint64_t Machine::answer(abi::Accessor accessor, const isa::Arguments& arguments
     case abi::Accessor::WalkStack:
     case abi::Accessor::WalkWithin:
     case abi::Accessor::WalkLeft:
+    case abi::Accessor::ContextOpen:
+    case abi::Accessor::ContextAct:
       break;
   }
   if (host_ == nullptr) return 0;

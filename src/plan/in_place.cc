@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/in_place.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "abi/region.h"
+#include "base/assert.h"
+#include "plan/coder.h"
+#include "plan/joined_events.h"
+#include "query/arithmetic.h"
+#include "query/at_event.h"
+#include "query/print.h"
+#include "query/walk.h"
+
+namespace clew::plan {
+
+using abi::ContextAct;
+using query::Expression;
+using query::ExpressionKind;
+using query::Field;
+using query::Query;
+using query::Source;
+
+bool Contexts::are_joined() const {
+  return std::any_of(duties.begin(), duties.end(), [](const Duty& duty) {
+    return duty.kind == Duty::Kind::Act && duty.act == ContextAct::Join;
+  });
+}
+
+uint32_t Contexts::bag_words() const {
+  uint32_t most = 0;
+  for (const Bag& bag : bags)
+    most = std::max(most, bag.words);
+  return most;
+}
+
+uint64_t Contexts::most_recent() const {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < bags.size(); ++i)
+    bits |= uint64_t{bags[i].is_most_recent} << i;
+  return bits;
+}
+
+namespace {
+
+tl::unexpected<Error> refuse(const std::string& why) {
+  return fail(ErrorCode::InvalidQuery,
+              fmt::format("this query is not answered in place: {} (--plan emit answers it)", why));
+}
+
+// The same for all events of a process.
+bool is_of_process(const Expression& expression) {
+  return expression.kind == ExpressionKind::Field &&
+         (expression.field == Field::Pid || expression.field == Field::ProcName ||
+          expression.field == Field::Host);
+}
+
+class Maker {
+ public:
+  explicit Maker(const Joined& joined) : joined_(joined), stage_(joined.stages[0]) {}
+
+  Expected<InPlace> run();
+
+ private:
+  Expected<void> check() const;
+  Expected<void> make_bags();
+  Expected<Duty> make_duty(size_t source) const;
+  Expected<Duty> act_of(const JoinRole& role, size_t source) const;
+  void add_source(size_t source, Duty duty);
+  [[nodiscard]] Expression at_source(size_t column, size_t source) const;
+  [[nodiscard]] std::optional<Expression> condition_of(size_t source) const;
+  void restore_types();
+
+  const Joined& joined_;
+  const JoinStage& stage_;
+  InPlace result_;
+};
+
+// --- what can be
+// -----------------------------------------------------------------------------------
+
+Expected<void> Maker::check() const {
+  if (joined_.stages.size() != 1) return refuse("it joins a query");
+  for (const JoinStage::Join& join : stage_.joins) {
+    const bool is_one = join.filter == query::JoinFilter::First ||
+                        join.filter == query::JoinFilter::MostRecent ||
+                        (join.filter != query::JoinFilter::All && join.count == 1);
+    if (!is_one) return refuse("only First and MostRecent have one event to be packed");
+    if (join.left) return refuse("a left join has rows of what is not there");
+    if (join.after != 0) return refuse("a joined event is joined with another one");
+  }
+  if (joined_.carriers_read_memory)
+    return refuse("an object that is handed over is read from memory, where a probe may be missed");
+  return {};
+}
+
+// --- the bags
+// --------------------------------------------------------------------------------------
+
+// The column of `events` as the source has it.
+Expression Maker::at_source(size_t column, size_t source) const {
+  const Expression& value = joined_.events.values[column].expression;
+  return value.kind == ExpressionKind::Input ? joined_.events.sources[source].inputs[value.index]
+                                             : value;
+}
+
+Expected<void> Maker::make_bags() {
+  for (size_t s = 1; s < stage_.streams.size(); ++s) {
+    const query::JoinFilter filter = stage_.joins[s - 1].filter;
+    Bag& bag = result_.contexts.bags.emplace_back();
+    bag.is_most_recent =
+        filter == query::JoinFilter::MostRecent || filter == query::JoinFilter::MostRecentN;
+    for (size_t i = 0; i < stage_.streams[s].columns.size(); ++i) {
+      const query::Input& input = stage_.rest.inputs[stage_.streams[s].begin + i];
+      const Expression like = nothing(input.type);
+      const bool is_word = input.type.kind == query::TypeKind::Integer;
+      if (!is_word && input.type.kind != query::TypeKind::String)
+        return refuse(fmt::format("'{}' is no integer and no text", input.name));
+      bag.column_words.push_back(bag.words);
+      bag.words += is_word ? 1 : stored_words(like);
+    }
+  }
+  const abi::ContextLayout layout{.offset = 0,
+                                  .blocks_offset = 0,
+                                  .blocks_log2 = 0,
+                                  .bags = static_cast<uint16_t>(result_.contexts.bags.size()),
+                                  .bag_words = result_.contexts.bag_words()};
+  if (layout.words() <= abi::kContextWordsMax) return {};
+  return refuse(fmt::format("what is joined takes {} bytes, {} are possible; ask for shorter texts",
+                            8 * layout.words(), 8 * abi::kContextWordsMax));
+}
+
+// --- the sources
+// -----------------------------------------------------------------------------------
+
+// An edge that is not believed leads nowhere.
+std::optional<ContextAct> act_for(const query::Cause& cause, bool is_believed) {
+  switch (cause.act) {
+    case query::Act::Begin:
+      return is_believed ? ContextAct::Begin : ContextAct::End;
+    case query::Act::End:
+      return ContextAct::End;
+    case query::Act::Put:
+      return is_believed ? ContextAct::Put : ContextAct::Forget;
+    case query::Act::Take:
+      return is_believed ? ContextAct::Take : ContextAct::End;
+    case query::Act::Join:
+      return is_believed ? ContextAct::Join : ContextAct::End;
+    case query::Act::Fork:
+    case query::Act::Multiplex:
+    case query::Act::Execute:
+    case query::Act::Exit:
+    case query::Act::Connect:
+    case query::Act::Send:
+    case query::Act::Receive:
+    case query::Act::Wait:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Expected<Duty> Maker::act_of(const JoinRole& role, size_t source) const {
+  const query::Cause& cause = role.carrier->cause;
+  // What comes from another process is unknown here, and what goes there stays.
+  const bool is_across = cause.across;
+  std::optional<ContextAct> act = act_for(cause, cause.how <= joined_.least_cause);
+  if (is_across) act = cause.act == query::Act::Put ? ContextAct::Forget : ContextAct::End;
+  if (!act) {
+    return refuse(fmt::format("{} is seen by the tracer alone",
+                              query::print(joined_.events.sources[source])));
+  }
+  Duty duty{.kind = Duty::Kind::Act, .act = *act, .how = cause.how};
+  if (*act == ContextAct::Begin || *act == ContextAct::End) return duty;
+  CLEW_ASSERT(role.key_columns.size() == 1);
+  duty.operands.push_back(at_source(role.key_columns[0], source));
+  return duty;
+}
+
+// "wanted", where there are conditions.
+std::optional<Expression> Maker::condition_of(size_t source) const {
+  if (joined_.events.where.empty()) return std::nullopt;
+  CLEW_ASSERT(joined_.events.where.size() == 1);
+  const Expression& wanted = joined_.events.where[0];
+  CLEW_ASSERT(wanted.kind == ExpressionKind::Input);
+  const Expression& condition = joined_.events.sources[source].inputs[wanted.index];
+  if (query::is_constant(condition)) return std::nullopt;  // 1
+  return condition;
+}
+
+Expected<Duty> Maker::make_duty(size_t source) const {
+  const Source& place = joined_.events.sources[source];
+  if (query::is_kernel_source(place.kind))
+    return refuse(fmt::format("{} is in the kernel", query::print(place)));
+  if (place.kind == query::SourceKind::Exception || place.kind == query::SourceKind::Usdt)
+    return refuse(fmt::format("{} is no place that can pack", query::print(place)));
+  if (joined_.roles[source].size() != 1)
+    return refuse(fmt::format("{} is joined with itself", query::print(place)));
+  const JoinRole& role = joined_.roles[source][0];
+  if (role.carrier) return act_of(role, source);
+  if (role.stream == 0) return Duty{.condition = condition_of(source)};
+  Duty duty{.kind = Duty::Kind::Pack, .bag = static_cast<uint16_t>(role.stream - 1)};
+  duty.condition = condition_of(source);
+  for (const size_t column : stage_.streams[role.stream].columns) {
+    Expression value = at_source(column, source);
+    if (is_of_process(value)) value = nothing(query::kInt32);  // Read where it is unpacked.
+    if (!probe_can(value)) {
+      return refuse(fmt::format("'{}' of {} is known to the tracer alone",
+                                query::print(value, joined_.events), query::print(place)));
+    }
+    duty.operands.push_back(std::move(value));
+  }
+  return duty;
+}
+
+// With what the joined row has, as it is there: packed, or its own.
+void Maker::add_source(size_t source, Duty duty) {
+  Source made = joined_.events.sources[source];
+  made.inputs.clear();
+  for (const query::Input& input : stage_.rest.inputs)
+    made.inputs.push_back(nothing(input.type));
+  for (size_t s = 0; duty.kind == Duty::Kind::Answer && s < stage_.streams.size(); ++s) {
+    const JoinStage::Stream& stream = stage_.streams[s];
+    for (size_t i = 0; i < stream.columns.size(); ++i) {
+      Expression value = at_source(stream.columns[i], source);
+      if (s != 0 && !is_of_process(value)) {
+        value = nothing(stage_.rest.inputs[stream.begin + i].type);
+        value.kind = ExpressionKind::JoinColumn;
+        value.stream = static_cast<uint16_t>(s);
+        value.index = static_cast<uint16_t>(i);
+      }
+      made.inputs[stream.begin + i] = std::move(value);
+    }
+  }
+  result_.query.sources.push_back(std::move(made));
+  result_.contexts.duties.push_back(std::move(duty));
+}
+
+// Joined rows have names where events have code addresses.
+void Maker::restore_types() {
+  Query& query = result_.query;
+  query::visit_at_event(query, [&query](Expression& root) {
+    query::visit(root, [&query](Expression& node) {
+      if (node.kind == ExpressionKind::Input) node.type = query.inputs[node.index].type;
+    });
+  });
+  for (query::NamedExpression& column : query.columns) {
+    query::visit(column.expression, [&query](Expression& node) {
+      if (node.kind == ExpressionKind::Value) node.type = query.values[node.index].expression.type;
+    });
+  }
+}
+
+Expected<InPlace> Maker::run() {
+  CLEW_TRY(check());
+  CLEW_TRY(make_bags());
+  result_.query = stage_.rest;
+  restore_types();
+  for (size_t source = 0; source < joined_.events.sources.size(); ++source) {
+    Duty duty = CLEW_TRY(make_duty(source));
+    add_source(source, std::move(duty));
+  }
+  return std::move(result_);
+}
+
+}  // namespace
+
+Expected<InPlace> in_place(const Joined& joined) {
+  return Maker(joined).run();
+}
+
+}  // namespace clew::plan

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A query with joins by cause, answered where its events happen: what a joined stream brings is
+// packed into the context of the thread's request, handed over with it, and unpacked at the later
+// event, which is counted in its probe (Pivot Tracing, sections 3 and 4). It becomes a query of the
+// events of `from` alone, which reads what is packed as JoinColumn; programs at the other sources
+// pack, or act on contexts (abi/region.h, ContextLayout).
+//
+// Nothing leaves the process but the answer. Contexts stay in it, too: those that other processes,
+// messages or new threads would bring are not there. What is asked is the same (answer/joins.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "abi/accessor.h"
+#include "base/error.h"
+#include "causal/edge.h"
+#include "plan/joined.h"
+#include "query/query.h"
+
+namespace clew::plan {
+
+// What the program at a source does.
+struct Duty {
+  enum class Kind : uint8_t { Answer, Pack, Act };
+  Kind kind = Kind::Answer;
+  uint16_t bag = 0;                             // Pack
+  abi::ContextAct act = abi::ContextAct::Lose;  // Act
+  causal::EdgeClass how = causal::EdgeClass::Explicit;
+  // As the source has them. Pack: the columns of the bag. Act: the object, if it has one.
+  std::vector<query::Expression> operands{};
+  std::optional<query::Expression> condition = std::nullopt;  // Other hits are no such events.
+};
+
+// Where a joined stream is packed: its first event, or the most recent one. Its columns are those
+// of JoinColumn with stream = the bag + 1.
+struct Bag {
+  bool is_most_recent = false;
+  std::vector<uint32_t> column_words;  // Where each column begins.
+  uint32_t words = 2;                  // With number and time (abi/region.h).
+};
+
+struct Contexts {
+  std::vector<Duty> duties;  // By source; none: the query has no joins in place.
+  std::vector<Bag> bags;
+
+  [[nodiscard]] bool answers(uint16_t source) const {
+    return duties.empty() || duties[source].kind == Duty::Kind::Answer;
+  }
+  [[nodiscard]] bool are_joined() const;       // By an act.
+  [[nodiscard]] uint32_t bag_words() const;    // Of the largest.
+  [[nodiscard]] uint64_t most_recent() const;  // As ContextAct takes it.
+};
+
+struct InPlace {
+  query::Query query;  // Its sources are those of Joined::events.
+  Contexts contexts;
+};
+
+// Errors: InvalidQuery, with the reason why the query cannot be answered so.
+Expected<InPlace> in_place(const Joined& joined);
+
+}  // namespace clew::plan

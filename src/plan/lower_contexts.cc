@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs of joins in place: those that pack, that act on contexts, and what stands in front
+// of the answer.
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "abi/region.h"
+#include "base/assert.h"
+#include "plan/lowering.h"
+#include "query/print.h"
+
+namespace clew::plan {
+
+using isa::Alu;
+using isa::Jump;
+using isa::Label;
+using isa::Register;
+using isa::Size;
+
+namespace {
+
+// Offset in a context of a bag.
+int32_t bag_at(const abi::ContextLayout& layout, uint16_t bag) {
+  return static_cast<int32_t>(8 * (abi::kContextBags + bag * layout.bag_words));
+}
+
+}  // namespace
+
+uint32_t CoderEnvironment::packed_at(const query::Expression& column) const {
+  CLEW_ASSERT(packed != nullptr && column.stream > 0 && column.stream <= packed->bags.size());
+  const auto bag = static_cast<uint16_t>(column.stream - 1);
+  return contexts.offset + static_cast<uint32_t>(bag_at(contexts, bag)) +
+         8 * packed->bags[bag].column_words[column.index];
+}
+
+Expected<void> Lowering::place_contexts() {
+  if (plan_.contexts.duties.empty()) return {};
+  abi::ContextLayout& layout = result_.layout.contexts;
+  layout.bags = static_cast<uint16_t>(plan_.contexts.bags.size());
+  layout.bag_words = plan_.contexts.bag_words();
+  CLEW_ASSERT(layout.words() <= abi::kContextWordsMax);
+  layout.offset =
+      place(abi::kContextCountersBytes + uint64_t{8} * layout.words()) + abi::kContextCountersBytes;
+  const uint32_t block_bytes = 8 * layout.block_words();
+  layout.blocks_log2 =
+      static_cast<uint16_t>(std::bit_width(abi::kContextBlocksBytes / block_bytes) - 1);
+  layout.blocks_offset = place(uint64_t{block_bytes} << layout.blocks_log2, 4096);
+  environment_.contexts = layout;
+  environment_.packed = &plan_.contexts;
+  return {};
+}
+
+// An act that is missed would make others wrong.
+Expected<void> Lowering::check_duty(uint16_t source) const {
+  const Duty* const duty = duty_of(source);
+  if (duty == nullptr || duty->kind != Duty::Kind::Act) return {};
+  const Use use = use_of(query_.sources[source]);
+  if (!use.any() && !use.memory) return {};
+  return fail(ErrorCode::InvalidQuery,
+              fmt::format("this query is not answered in place: {} asks for more than its "
+                          "arguments or its result (--plan emit answers it)",
+                          query::print(query_.sources[source])));
+}
+
+void Lowering::count_of_contexts(Coder& coder, abi::ContextCounter counter) const {
+  coder.count_loss(result_.layout.contexts.offset - abi::kContextCountersBytes +
+                   8 * static_cast<uint32_t>(counter));
+}
+
+// Leaves, and counts why, when r0 is 0.
+void Lowering::require(Coder& coder, abi::ContextCounter otherwise) {
+  const Label none = coder.builder().label();
+  coder.builder().jump_if(Jump::Equal, Register::R0, 0, none);
+  coder.out_of_line([this, &coder, none, otherwise] {
+    coder.builder().bind(none);
+    count_of_contexts(coder, otherwise);
+    coder.builder().jump(coder.exit_label());
+  });
+}
+
+// r9 = the context of the thread; leaves when it is in no request.
+void Lowering::open_context(Coder& coder) {
+  coder.builder().call(abi::Accessor::ContextOpen);
+  require(coder, abi::ContextCounter::NoRequest);
+  coder.builder().move(Register::R9, Register::R0);
+}
+
+// r0 = the number of this event of the request, one more than the last one's. Uses r9.
+void Lowering::count_event(Coder& coder) {
+  constexpr int32_t kNumber = 8 * abi::kContextNumber;
+  coder.builder()
+      .load(Size::Double, Register::R0, Register::R9, kNumber)
+      .alu(Alu::Add, Register::R0, 1)
+      .store(Size::Double, Register::R9, kNumber, Register::R0);
+}
+
+// Leaves unless there is an event of each joined stream.
+Expected<void> Lowering::unpack(Coder& coder, const Duty& duty) {
+  CLEW_ASSERT(duty.kind == Duty::Kind::Answer);
+  open_context(coder);
+  count_event(coder);
+  for (uint16_t bag = 0; bag < plan_.contexts.bags.size(); ++bag) {
+    coder.builder().load(Size::Double, Register::R0, Register::R9,
+                         bag_at(result_.layout.contexts, bag));
+    require(coder, abi::ContextCounter::Unjoined);
+  }
+  return {};
+}
+
+// What cannot be read leaves the bag as it was: it is read first.
+Expected<void> Lowering::pack(Coder& coder, const Duty& duty, const Use& use) {
+  const Bag& bag = plan_.contexts.bags[duty.bag];
+  const int32_t at = bag_at(result_.layout.contexts, duty.bag);
+  isa::Builder& builder = coder.builder();
+  const auto column_at = [&bag](size_t i) { return static_cast<int32_t>(8 * bag.column_words[i]); };
+  int32_t area = 0;
+  if (use.memory) {
+    area = CLEW_TRY(coder.reserve(8 * bag.words));
+    for (size_t i = 0; i < duty.operands.size(); ++i)
+      CLEW_TRY(coder.store(duty.operands[i], Register::R10, area + column_at(i)));
+  }
+  open_context(coder);
+  count_event(coder);
+  if (!bag.is_most_recent) {
+    builder.load(Size::Double, Register::R2, Register::R9, at)
+        .jump_if(Jump::NotEqual, Register::R2, 0, coder.exit_label());
+  }
+  builder.store(Size::Double, Register::R9, at, Register::R0);
+  if (plan_.contexts.are_joined()) {
+    builder.call(abi::Accessor::Time).store(Size::Double, Register::R9, at + 8, Register::R0);
+  }
+  for (size_t i = 0; i < duty.operands.size(); ++i) {
+    if (!use.memory) {
+      CLEW_TRY(coder.store(duty.operands[i], Register::R9, at + column_at(i)));
+      continue;
+    }
+    const uint32_t end = i + 1 < duty.operands.size() ? bag.column_words[i + 1] : bag.words;
+    for (uint32_t word = bag.column_words[i]; word < end; ++word) {
+      const auto offset = static_cast<int32_t>(8 * word);
+      builder.load(Size::Double, Register::R0, Register::R10, area + offset)
+          .store(Size::Double, Register::R9, at + offset, Register::R0);
+    }
+  }
+  return {};
+}
+
+Expected<void> Lowering::act(Coder& coder, const Duty& duty) {
+  if (duty.operands.empty()) {
+    coder.builder().move(Register::R2, 0);
+  } else {
+    CLEW_TRY(coder.value(duty.operands[0]));
+    coder.builder().move(Register::R2, Register::R0);
+  }
+  coder.builder()
+      .move(Register::R1, static_cast<int32_t>(duty.act))
+      .load_constant(Register::R3, plan_.contexts.most_recent())
+      .call(abi::Accessor::ContextAct);
+  if (duty.act == abi::ContextAct::Begin) count_of_contexts(coder, abi::ContextCounter::Requests);
+  if (duty.act != abi::ContextAct::Take && duty.act != abi::ContextAct::Join) return {};
+  require(coder, abi::ContextCounter::NoContext);
+  count_of_contexts(
+      coder, static_cast<abi::ContextCounter>(static_cast<uint32_t>(abi::ContextCounter::Edges) +
+                                              static_cast<uint32_t>(duty.how)));
+  return {};
+}
+
+}  // namespace clew::plan

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins by cause that are answered where their events happen (--plan in-place): they give what the
+// same query gives from events, and what the victims know.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "live/process_state.h"
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::vector<std::string> kInPlace = {"--plan", "in-place"};
+
+// Work by whether its request is the one that was joined.
+constexpr const char* kByRequest =
+    "from w in entry(\"causes!work\") join r in First(entry(\"causes!receive\")) on r -> w "
+    "select new { name = r.arg0 == w.arg0 ? \"right\" : \"wrong\", calls = count() }";
+
+std::vector<std::string> sorted_rows(const Report& report) {
+  std::vector<std::string> rows;
+  for (const nlohmann::json& row : report.rows)
+    rows.push_back(row.dump());
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+// What both plans say of `seeds` runs of the victim `graphs`, as they see the same.
+void expect_same(const std::string& query, uint64_t seeds) {
+  constexpr uint64_t kAtOnce = 25;  // So that the rings of the one plan do not run over.
+  Victim victim("graphs");
+  victim.ask("random 1");
+  const ProcessState before = ProcessState::of(victim.pid());
+  Tracer emitted = Tracer::attach(victim.pid(), query);
+  Tracer in_place = Tracer::attach(victim.pid(), query, kInPlace);
+  for (uint64_t done = 0; done < seeds; done += kAtOnce)
+    victim.ask("random " + std::to_string(kAtOnce));
+  const Report placed = in_place.finish();
+  const Report all = emitted.finish();
+  ASSERT_EQ(placed.status, 0) << placed.error;
+  ASSERT_EQ(all.status, 0) << all.error;
+  ASSERT_EQ(all.summary.value("dropped", nlohmann::json::object()), nlohmann::json::object());
+  EXPECT_EQ(sorted_rows(placed), sorted_rows(all));
+  EXPECT_GT(placed.rows.size(), 5U);
+  const auto& causes = placed.summary.at("by_cause");
+  EXPECT_EQ(causes.at("requests"), all.summary.at("by_cause").at("requests"));
+  EXPECT_EQ(causes.value("unjoined", 0), all.summary.at("by_cause").value("unjoined", 0));
+  const auto missed = [](const Report& report, const char* why) {
+    return report.summary.value("missed", nlohmann::json::object()).value(why, 0);
+  };
+  EXPECT_EQ(missed(placed, "no_request"), missed(all, "no_request"));
+  expect_text_equals_file(victim.pid());
+  expect_no_residue(before, victim.pid());
+}
+
+TEST(InPlace, EachRowIsThatOfThePlanOfEvents) {
+  expect_same(
+      "from w in entry(\"graphs!work\") join a in First(entry(\"graphs!arrive\")) on a -> w "
+      "select new { w = w.arg0, a = a.arg0 }",
+      100);
+  expect_same(
+      "from w in entry(\"graphs!work\") join a in MostRecent(entry(\"graphs!note\")) on a "
+      "-> w select new { w = w.arg0, a = a.arg0 }",
+      100);
+}
+
+TEST(InPlace, GroupsOfSeveralJoinsAreThoseOfThePlanOfEvents) {
+  expect_same(
+      "from w in entry(\"graphs!work\") join a in First(entry(\"graphs!arrive\")) on a -> w "
+      "join n in MostRecent(entry(\"graphs!note\")) on n -> w where n.arg0 % 3 != 0 && "
+      "w.arg0 > a.arg0 groupby w.arg1 % 20 as seed select seed, count() as n, "
+      "max(w.arg0 - a.arg0) as most, sum(n.arg0) as sum",
+      200);
+}
+
+TEST(InPlace, OfAProgramThatSaysThem) {
+  Victim victim("causes");
+  const Traced traced = trace_rounds(victim, "causes", kByRequest, 1000, kInPlace);
+  EXPECT_EQ(traced.counted, (Numbers{{"right", traced.truth.at("work")}}));
+  const auto& known = traced.report.summary.at("by_cause");
+  EXPECT_EQ(known.at("requests"), 1000);
+  EXPECT_EQ(known.at("explicit"), traced.truth.at("work"));
+}
+
+}  // namespace
+}  // namespace clew::live
