@@ -193,9 +193,9 @@ class Redis:
         process_clock = (~self.pid << 3) | 2
         return time.clock_gettime(process_clock)
 
-    def throughput(self, test, requests):
-        """Requests a second of redis-benchmark -P 16 for one command."""
-        command = ["redis-benchmark", "-s", self.socket, "-P", "16", "-n", str(requests),
+    def throughput(self, test, requests, pipeline=16):
+        """Requests a second of redis-benchmark for one command."""
+        command = ["redis-benchmark", "-s", self.socket, "-P", str(pipeline), "-n", str(requests),
                    "-t", test, "--csv"]
         if os.cpu_count() > 1:
             command = ["taskset", "-c", "1", *command]

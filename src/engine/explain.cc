@@ -275,7 +275,9 @@ std::string explain_kernels(const Compiled& compiled, const ExplainOptions& opti
 }
 
 std::string explain_plan(Compiled& compiled) {
-  if (!compiled.joined || compiled.in_place) return plan::print(compiled.plan);
+  if (compiled.in_place)
+    return plan::print_in_place(compiled.plan, *compiled.joined, compiled.query);
+  if (!compiled.joined) return plan::print(compiled.plan);
   std::set<uint16_t> matched;
   for (const auto& tracee : compiled.tracees) {
     for (const Site& site : tracee->sites().sites)

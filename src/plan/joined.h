@@ -77,6 +77,9 @@ struct Joined {
 std::string print(const Joined& joined, const query::Query& query,
                   const std::function<bool(uint16_t)>& is_there,
                   const std::vector<std::string>& programs);
+struct Plan;
+// The same of one that is answered in place.
+std::string print_in_place(const Plan& plan, const Joined& joined, const query::Query& query);
 // Whether the kernel says who sends which bytes to whom.
 bool follows_messages(const Joined& joined);
 

@@ -122,4 +122,27 @@ std::string print(const Joined& joined, const Query& query,
   return text + print(rest);
 }
 
+std::string print_in_place(const Plan& plan, const Joined& joined, const Query& query) {
+  std::string text;
+  const auto line = [&text](const std::string& what) {
+    text += fmt::format("  {:<8} {}\n", "probe", what);
+  };
+  const Contexts& contexts = plan.contexts;
+  for (size_t i = 0; i < contexts.duties.size(); ++i) {
+    const std::string source = query::print(joined.events.sources[i]);
+    const Duty& duty = contexts.duties[i];
+    if (duty.kind == Duty::Kind::Act) {
+      line(fmt::format("{} {}", source, describe(*joined.roles[i][0].carrier, joined.least_cause)));
+    } else if (duty.kind == Duty::Kind::Pack) {
+      const Bag& bag = contexts.bags[duty.bag];
+      line(fmt::format("{} packs {}, the {} of the request: {} bytes", source,
+                       query.joins[duty.bag].name, bag.is_most_recent ? "most recent" : "first",
+                       8 * (bag.words - 2)));
+    }
+  }
+  for (const query::Join& join : query.joins)
+    line(fmt::format("unpack {}: go on where it is packed", join.name));
+  return text + print(plan);
+}
+
 }  // namespace clew::plan

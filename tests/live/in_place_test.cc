@@ -2,6 +2,7 @@
 // Joins by cause that are answered where their events happen (--plan in-place): they give what the
 // same query gives from events, and what the victims know.
 #include <algorithm>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,69 @@ TEST(InPlace, OfAProgramThatSaysThem) {
   const auto& known = traced.report.summary.at("by_cause");
   EXPECT_EQ(known.at("requests"), 1000);
   EXPECT_EQ(known.at("explicit"), traced.truth.at("work"));
+}
+
+TEST(InPlace, OfAPoolEveryTaskIsOfItsOwnRequest) {
+  constexpr uint64_t kTasks = 200'000;
+  Victim victim("causes");
+  Tracer tracer = Tracer::attach(victim.pid(), kByRequest, kInPlace);
+  victim.ask("pool " + std::to_string(kTasks));
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.calls(), (Numbers{{"right", kTasks}})) << report.summary;
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+}
+
+// A handler that interrupts a probe is missed, and could have handed something over: what was
+// handed over before is not known any more.
+TEST(InPlace, WhatAHandlerHandsOverIsRightOrUnknown) {
+  constexpr uint64_t kHandedOver = 20'000;
+  Victim victim("causes");
+  Tracer tracer = Tracer::attach(
+      victim.pid(),
+      "from w in entry(\"causes!work_elsewhere\") join r in MostRecent(entry(\"causes!receive\")) "
+      "on r -> w select new { name = r.arg0 == w.arg0 ? \"right\" : \"wrong\", calls = count() }",
+      kInPlace);
+  victim.ask("signals " + std::to_string(kHandedOver));
+  const Report report = tracer.finish();
+  const Numbers counted = report.calls();
+  EXPECT_FALSE(counted.contains("wrong")) << report.summary;
+  EXPECT_EQ(counted.at("right") + report.summary.at("missed").value("no_request", uint64_t{0}),
+            kHandedOver)
+      << report.summary;
+}
+
+TEST(InPlace, ATracerThatIsKilledLeavesNothingToTheNextOne) {
+  Victim victim("causes");
+  victim.run(1);
+  const ProcessState before = ProcessState::of(victim.pid());
+  Tracer killed = Tracer::attach(victim.pid(), kByRequest, kInPlace);
+  victim.run(100);
+  kill(killed.child().pid(), SIGKILL);
+  (void)killed.child().wait_for_end();
+  victim.run(100);
+  Tracer next = Tracer::attach(victim.pid(), kByRequest, kInPlace);
+  const Numbers counts = victim.counts();
+  victim.run(100);
+  const Numbers truth = difference(counts, victim.counts());
+  EXPECT_EQ(next.finish().calls(), (Numbers{{"right", truth.at("work")}}));
+  expect_text_equals_file(victim.pid());
+  expect_no_residue(before, victim.pid());
+}
+
+TEST(InPlace, WhatCannotBeIsSaid) {
+  Victim victim("causes");
+  const auto said = [&](const std::string& query) {
+    return run_clew({"run", query, "-p", std::to_string(victim.pid()), "--plan", "in-place"}).error;
+  };
+  const std::string from = "from w in entry(\"causes!work\") ";
+  EXPECT_THAT(said(from + "join r in entry(\"causes!receive\") on r -> w select count()"),
+              HasSubstr("only First and MostRecent have one event to be packed"));
+  EXPECT_THAT(said(from + "left join r in First(entry(\"causes!receive\")) on r -> w select "
+                          "count()"),
+              HasSubstr("a left join has rows of what is not there"));
+  EXPECT_THAT(said(from + "join r in First(entry(\"causes!receive\")) on r -> w groupby r.comm "
+                          "select count()"),
+              HasSubstr("known to the tracer alone"));
 }
 
 }  // namespace

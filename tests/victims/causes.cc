@@ -3,7 +3,8 @@
 // and handed over as jobs, which hand over further ones; several requests are under way at any
 // time, and the memory of jobs is used again. Every job knows its request and the job that made it,
 // so that what a join by cause finds can be compared with what was so. `messages N` hands N
-// requests to a child process, over a pipe; `signals N` hands N over in a signal's handler.
+// requests to a child process, over a pipe; `signals N` hands N over in a signal's handler; `pool
+// N` has N requests of one job each for eight workers.
 //
 // It says itself what is handed over (clew/cause.h); victim `handoffs` is the same without a word.
 #include <array>
@@ -98,7 +99,8 @@ extern "C" VICTIM_FUNCTION void run_job(Job* job) {
     submit(make(job->request, number, job->depth + 1));
   const std::lock_guard lock(mutex);
   spare.push_back(job);
-  if (--left == 0) is_done.notify_one();
+  --left;
+  is_done.notify_one();
 }
 
 namespace {
@@ -205,6 +207,38 @@ void threads(uint64_t count) {
   victim_print("same", same);
 }
 
+// When all is done.
+void stop(std::vector<std::thread>& workers) {
+  {
+    std::unique_lock lock(mutex);
+    is_done.wait(lock, [] { return left == 0; });
+    queue.insert(queue.end(), workers.size(), nullptr);
+    is_there.notify_all();
+  }
+  for (std::thread& worker : workers)
+    worker.join();
+}
+
+// No more jobs are under way than a server would let in.
+void pool(uint64_t count) {
+  constexpr uint64_t kUnderWay = 1000;
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 2 * kWorkers; ++i)
+    workers.emplace_back(serve_jobs);
+  for (uint64_t request = 1; request <= count; ++request) {
+    {
+      std::unique_lock lock(mutex);
+      is_done.wait(lock, [] { return left < kUnderWay; });
+    }
+    clew_cause_begin();
+    receive(request);
+    submit(make(request, 0, kDepth));
+    clew_cause_end();
+  }
+  stop(workers);
+  victim_print("pool", count);
+}
+
 void signals(uint64_t count) {
   struct sigaction action = {};
   action.sa_handler = hand_over;
@@ -242,16 +276,12 @@ extern "C" uint64_t victim_run(uint64_t rounds) {
       submit(make(request, 0, 1));
     clew_cause_end();
   }
-  {
-    std::unique_lock lock(mutex);
-    is_done.wait(lock, [] { return left == 0; });
-    queue.insert(queue.end(), kWorkers, nullptr);
-    is_there.notify_all();
-  }
-  for (std::thread& worker : workers)
-    worker.join();
+  stop(workers);
   return digest;
 }
 
-extern "C" const VictimCommand victim_commands[] = {
-    {"messages", messages}, {"signals", signals}, {"threads", threads}, {nullptr, nullptr}};
+extern "C" const VictimCommand victim_commands[] = {{"messages", messages},
+                                                    {"pool", pool},
+                                                    {"signals", signals},
+                                                    {"threads", threads},
+                                                    {nullptr, nullptr}};
