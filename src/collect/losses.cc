@@ -129,8 +129,10 @@ constexpr std::array<Description, 25> kDescriptions = {{
      "message read by a program of which no vocabulary says what it does with it ([[program]])",
      "messages read by programs of which no vocabulary says what they do with them ([[program]])"},
     {kMissedBesideLoss,
-     "event joined with nothing, as others were lost beside it: conditions make fewer",
-     "events joined with nothing, as others were lost beside them: conditions make fewer"},
+     "event joined with nothing, as others were lost beside it: conditions make fewer, "
+     "--plan in-place needs none",
+     "events joined with nothing, as others were lost beside them: conditions make fewer, "
+     "--plan in-place needs none"},
     {kDroppedRequests, "request forgotten: too much was kept for joins",
      "requests forgotten: too much was kept for joins"},
     {kDroppedJoinRows, "event joined with a part of what happened before: there was too much",

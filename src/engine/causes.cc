@@ -12,7 +12,9 @@
 #include <fmt/format.h>
 
 #include "engine/sites.h"
+#include "query/arithmetic.h"
 #include "query/print.h"
+#include "query/walk.h"
 
 namespace clew::engine {
 namespace {
@@ -82,6 +84,17 @@ Expected<void> check_graph(const Request& request, bool has_joins) {
               "cause (join a in … on a -> b) follows requests; this one has none");
 }
 
+Expected<void> check_in_place(const Request& request, bool has_joins) {
+  if (!request.in_place) return {};
+  const char* other = nullptr;
+  if (!has_joins) other = "and this query has none";
+  if (request.graph) other = "and --graph draws what the tracer has followed";
+  if (request.follow_forks) other = "and --follow goes after children";
+  if (other == nullptr) return {};
+  return fail(ErrorCode::InvalidQuery,
+              fmt::format("--plan in-place answers joins by cause within a process, {}", other));
+}
+
 Expected<plan::Joined> separate_causes(const query::Query& query, const CauseRequest& request,
                                        std::span<const std::unique_ptr<Tracee>> tracees) {
   const auto is_there = [tracees](const query::Source& source) {
@@ -91,8 +104,12 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
   std::vector<query::Carrier> carriers =
       CLEW_TRY(query::carriers_of(request.vocabulary, request.types, is_there));
   if (request.in_place) {
+    // Those that are not possible in place are in the way where they are; others may come later.
     std::erase_if(carriers, [&](const query::Carrier& carrier) {
-      return carrier.cause.act == query::Act::Multiplex || !is_there(carrier.source);
+      const bool reads = std::any_of(carrier.keys.begin(), carrier.keys.end(), [](const auto& key) {
+        return query::contains(key, query::reads_memory);
+      });
+      return carrier.cause.act == query::Act::Multiplex || (reads && !is_there(carrier.source));
     });
   }
   for (const query::Carrier& carrier : carriers) {

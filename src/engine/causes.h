@@ -33,6 +33,9 @@ struct CauseRequest {
 // Errors: InvalidQuery, where a picture is asked of a query without joins.
 Expected<void> check_graph(const Request& request, bool has_joins);
 
+// Errors: InvalidQuery, where joins in place are asked for, and cannot be.
+Expected<void> check_in_place(const Request& request, bool has_joins);
+
 // Errors: InvalidQuery when no request begins in any of them, and those of plan::separate().
 Expected<plan::Joined> separate_causes(const query::Query& query, const CauseRequest& request,
                                        std::span<const std::unique_ptr<Tracee>> tracees);

@@ -363,6 +363,7 @@ Expected<void> Compiler::compile() {
   notices_.progress("finding sites");
   result_.query = query;
   CLEW_TRY(check_graph(request_, !query.joins.empty()));
+  CLEW_TRY(check_in_place(request_, !query.joins.empty()));
   if (!query.joins.empty()) query = CLEW_TRY(separate(query));
   if (plan::reads_stack(query) && !plan::can_walk_in_processes(query)) {
     kernels_reason_ = query.including_open

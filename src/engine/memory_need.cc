@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "abi/arena.h"
 #include "abi/slot.h"
 #include "target/memory_room.h"
 #include "target/process.h"
@@ -55,7 +56,8 @@ Expected<void> check_memory(std::span<const pid_t> pids, const abi::RegionLayout
     demand.room = std::move(room);
     const uint64_t count = threads ? std::min<uint64_t>(threads->size(), abi::kSlotsMax) : 1;
     demand.threads += count;
-    demand.bytes += kProcessBytes + count * thread_bytes;
+    const uint64_t objects = region.contexts.offset != 0 ? sizeof(abi::TargetPage::objects[0]) : 0;
+    demand.bytes += kProcessBytes + objects + count * thread_bytes;
   }
   for (const auto& [group, demand] : demands) {
     // Where not even the machine's room can be read, it is something else that there is too little

@@ -67,6 +67,9 @@ class Maker {
 
  private:
   Expected<void> check() const;
+  Expression next_in(uint16_t at, const query::Type& type);
+  Expected<void> add_column(uint16_t bag, size_t column, std::optional<Expression> value);
+  Expected<void> carry(uint16_t bag, uint16_t other);
   Expected<void> make_bags();
   Expected<Duty> make_duty(size_t source) const;
   Expected<Duty> act_of(const JoinRole& role, size_t source) const;
@@ -75,9 +78,21 @@ class Maker {
   [[nodiscard]] std::optional<Expression> condition_of(size_t source) const;
   void restore_types();
 
+  // What a bag holds: a column of the joined row, or kNumber, and where it is from: another bag, or
+  // none, the source.
+  static constexpr size_t kNumber = SIZE_MAX;
+  struct Content {
+    size_t column = 0;
+    std::optional<Expression> value;
+  };
+
   const Joined& joined_;
   const JoinStage& stage_;
   InPlace result_;
+  std::vector<std::vector<Content>> contents_;     // By bag.
+  std::vector<std::vector<size_t>> carried_with_;  // By bag: it, and whose events come along.
+  std::vector<Expression> number_of_;              // By bag: whether it is there, at last.
+  std::vector<Expression> packed_;  // By column of the joined row: where it is at last.
 };
 
 // --- what can be
@@ -91,7 +106,6 @@ Expected<void> Maker::check() const {
                         (join.filter != query::JoinFilter::All && join.count == 1);
     if (!is_one) return refuse("only First and MostRecent have one event to be packed");
     if (join.left) return refuse("a left join has rows of what is not there");
-    if (join.after != 0) return refuse("a joined event is joined with another one");
   }
   if (joined_.carriers_read_memory)
     return refuse("an object that is handed over is read from memory, where a probe may be missed");
@@ -108,20 +122,67 @@ Expression Maker::at_source(size_t column, size_t source) const {
                                              : value;
 }
 
+// What is next in the bag, as who unpacks it reads it.
+Expression Maker::next_in(uint16_t at, const query::Type& type) {
+  Bag& bag = result_.contexts.bags[at];
+  Expression packed = nothing(type);
+  packed.kind = ExpressionKind::JoinColumn;
+  packed.stream = static_cast<uint16_t>(at + 1);
+  packed.index = static_cast<uint16_t>(bag.column_words.size());
+  bag.column_words.push_back(bag.words);
+  bag.words += stored_words(packed);
+  return packed;
+}
+
+// A column of the joined row is packed here, for those that are later still.
+Expected<void> Maker::add_column(uint16_t bag, size_t column, std::optional<Expression> value) {
+  const query::Input& input = stage_.rest.inputs[column];
+  if (input.type.kind != query::TypeKind::Integer && input.type.kind != query::TypeKind::String)
+    return refuse(fmt::format("'{}' is no integer and no text", input.name));
+  packed_[column] = next_in(bag, input.type);
+  contents_[bag].push_back({.column = column, .value = std::move(value)});
+  return {};
+}
+
+// What an event of the bag's stream is joined with comes along, there or not: its first event is
+// not the first that is joined.
+Expected<void> Maker::carry(uint16_t bag, uint16_t other) {
+  const std::vector<Content> contents = contents_[other];
+  for (size_t& stream : carried_with_[other]) {
+    contents_[bag].push_back({.column = kNumber, .value = number_of_[stream]});
+    number_of_[stream] = next_in(bag, query::kUint64);
+    carried_with_[bag].push_back(stream);
+  }
+  for (const Content& content : contents) {
+    if (content.column == kNumber) continue;
+    CLEW_TRY(add_column(bag, content.column, packed_[content.column]));
+  }
+  return {};
+}
+
+// The streams of joins are in the order of their mention: the last ones come first.
 Expected<void> Maker::make_bags() {
-  for (size_t s = 1; s < stage_.streams.size(); ++s) {
-    const query::JoinFilter filter = stage_.joins[s - 1].filter;
-    Bag& bag = result_.contexts.bags.emplace_back();
-    bag.is_most_recent =
-        filter == query::JoinFilter::MostRecent || filter == query::JoinFilter::MostRecentN;
-    for (size_t i = 0; i < stage_.streams[s].columns.size(); ++i) {
-      const query::Input& input = stage_.rest.inputs[stage_.streams[s].begin + i];
-      const Expression like = nothing(input.type);
-      const bool is_word = input.type.kind == query::TypeKind::Integer;
-      if (!is_word && input.type.kind != query::TypeKind::String)
-        return refuse(fmt::format("'{}' is no integer and no text", input.name));
-      bag.column_words.push_back(bag.words);
-      bag.words += is_word ? 1 : stored_words(like);
+  const size_t count = stage_.joins.size();
+  packed_.resize(stage_.width);
+  contents_.resize(count);
+  number_of_.resize(count);
+  carried_with_.resize(count);
+  result_.contexts.bags.resize(count);
+  for (size_t at = count; at-- > 0;) {
+    const JoinStage::Join& join = stage_.joins[at];
+    const auto bag = static_cast<uint16_t>(at);
+    result_.contexts.bags[at].is_most_recent = join.filter == query::JoinFilter::MostRecent ||
+                                               join.filter == query::JoinFilter::MostRecentN;
+    result_.contexts.bags[at].column_words.push_back(0);
+    number_of_[at] = nothing(query::kUint64);
+    number_of_[at].kind = ExpressionKind::JoinColumn;
+    number_of_[at].stream = static_cast<uint16_t>(at + 1);
+    carried_with_[at].push_back(at);
+    const JoinStage::Stream& stream = stage_.streams[at + 1];
+    for (size_t i = 0; i < stream.columns.size(); ++i)
+      CLEW_TRY(add_column(bag, stream.begin + i, std::nullopt));
+    for (size_t other = at + 1; other < count; ++other) {
+      if (stage_.joins[other].after == at + 1) CLEW_TRY(carry(bag, static_cast<uint16_t>(other)));
     }
   }
   const abi::ContextLayout layout{.offset = 0,
@@ -201,11 +262,16 @@ Expected<Duty> Maker::make_duty(size_t source) const {
     return refuse(fmt::format("{} is joined with itself", query::print(place)));
   const JoinRole& role = joined_.roles[source][0];
   if (role.carrier) return act_of(role, source);
-  if (role.stream == 0) return Duty{.condition = condition_of(source)};
+  if (role.stream == 0) {
+    return Duty{.operands = number_of_, .condition = condition_of(source)};
+  }
   Duty duty{.kind = Duty::Kind::Pack, .bag = static_cast<uint16_t>(role.stream - 1)};
   duty.condition = condition_of(source);
-  for (const size_t column : stage_.streams[role.stream].columns) {
-    Expression value = at_source(column, source);
+  const JoinStage::Stream& stream = stage_.streams[role.stream];
+  for (const Content& content : contents_[duty.bag]) {
+    Expression value = content.value
+                           ? *content.value
+                           : at_source(stream.columns[content.column - stream.begin], source);
     if (is_of_process(value)) value = nothing(query::kInt32);  // Read where it is unpacked.
     if (!probe_can(value)) {
       return refuse(fmt::format("'{}' of {} is known to the tracer alone",
@@ -226,12 +292,7 @@ void Maker::add_source(size_t source, Duty duty) {
     const JoinStage::Stream& stream = stage_.streams[s];
     for (size_t i = 0; i < stream.columns.size(); ++i) {
       Expression value = at_source(stream.columns[i], source);
-      if (s != 0 && !is_of_process(value)) {
-        value = nothing(stage_.rest.inputs[stream.begin + i].type);
-        value.kind = ExpressionKind::JoinColumn;
-        value.stream = static_cast<uint16_t>(s);
-        value.index = static_cast<uint16_t>(i);
-      }
+      if (s != 0 && !is_of_process(value)) value = packed_[stream.begin + i];
       made.inputs[stream.begin + i] = std::move(value);
     }
   }

@@ -28,7 +28,8 @@ struct Duty {
   uint16_t bag = 0;                             // Pack
   abi::ContextAct act = abi::ContextAct::Lose;  // Act
   causal::EdgeClass how = causal::EdgeClass::Explicit;
-  // As the source has them. Pack: the columns of the bag. Act: the object, if it has one.
+  // As the source has them. Pack: the columns of the bag, but for its number. Act: the object, if
+  // it has one. Answer: what must not be 0, as its bag would be empty.
   std::vector<query::Expression> operands{};
   std::optional<query::Expression> condition = std::nullopt;  // Other hits are no such events.
 };
@@ -37,7 +38,7 @@ struct Duty {
 // of JoinColumn with stream = the bag + 1.
 struct Bag {
   bool is_most_recent = false;
-  std::vector<uint32_t> column_words;  // Where each column begins.
+  std::vector<uint32_t> column_words;  // Where each column begins; the first is its number.
   uint32_t words = 2;                  // With number and time (abi/region.h).
 };
 

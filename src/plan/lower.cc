@@ -320,7 +320,7 @@ Expected<void> Lowering::count(Coder& coder, uint16_t index, const Use& use) {
     if (duty->condition) CLEW_TRY(coder.require(*duty->condition));
     if (duty->kind == Duty::Kind::Pack) return pack(coder, *duty, use);
     if (duty->kind == Duty::Kind::Act) return act(coder, *duty);
-    CLEW_TRY(unpack(coder, *duty));
+    unpack(coder, *duty);
   }
   CLEW_TRY(filters(coder));
   return result_.form == StateForm::Events ? emit_event(coder, index) : update_cells(coder, source);

@@ -68,10 +68,10 @@ void Lowering::count_of_contexts(Coder& coder, abi::ContextCounter counter) cons
                    8 * static_cast<uint32_t>(counter));
 }
 
-// Leaves, and counts why, when r0 is 0.
-void Lowering::require(Coder& coder, abi::ContextCounter otherwise) {
+// Leaves when the register is 0, and counts that.
+void Lowering::require(Coder& coder, Register value, abi::ContextCounter otherwise) {
   const Label none = coder.builder().label();
-  coder.builder().jump_if(Jump::Equal, Register::R0, 0, none);
+  coder.builder().jump_if(Jump::Equal, value, 0, none);
   coder.out_of_line([this, &coder, none, otherwise] {
     coder.builder().bind(none);
     count_of_contexts(coder, otherwise);
@@ -82,7 +82,7 @@ void Lowering::require(Coder& coder, abi::ContextCounter otherwise) {
 // r9 = the context of the thread; leaves when it is in no request.
 void Lowering::open_context(Coder& coder) {
   coder.builder().call(abi::Accessor::ContextOpen);
-  require(coder, abi::ContextCounter::NoRequest);
+  require(coder, Register::R0, abi::ContextCounter::NoRequest);
   coder.builder().move(Register::R9, Register::R0);
 }
 
@@ -96,16 +96,14 @@ void Lowering::count_event(Coder& coder) {
 }
 
 // Leaves unless there is an event of each joined stream.
-Expected<void> Lowering::unpack(Coder& coder, const Duty& duty) {
-  CLEW_ASSERT(duty.kind == Duty::Kind::Answer);
+void Lowering::unpack(Coder& coder, const Duty& duty) {
   open_context(coder);
   count_event(coder);
-  for (uint16_t bag = 0; bag < plan_.contexts.bags.size(); ++bag) {
-    coder.builder().load(Size::Double, Register::R0, Register::R9,
-                         bag_at(result_.layout.contexts, bag));
-    require(coder, abi::ContextCounter::Unjoined);
+  for (const query::Expression& number : duty.operands) {
+    const uint32_t offset = environment_.packed_at(number) - result_.layout.contexts.offset;
+    coder.builder().load(Size::Double, Register::R2, Register::R9, static_cast<int32_t>(offset));
+    require(coder, Register::R2, abi::ContextCounter::Unjoined);
   }
-  return {};
 }
 
 // What cannot be read leaves the bag as it was: it is read first.
@@ -113,7 +111,9 @@ Expected<void> Lowering::pack(Coder& coder, const Duty& duty, const Use& use) {
   const Bag& bag = plan_.contexts.bags[duty.bag];
   const int32_t at = bag_at(result_.layout.contexts, duty.bag);
   isa::Builder& builder = coder.builder();
-  const auto column_at = [&bag](size_t i) { return static_cast<int32_t>(8 * bag.column_words[i]); };
+  const auto column_at = [&bag](size_t i) {
+    return static_cast<int32_t>(8 * bag.column_words[i + 1]);
+  };
   int32_t area = 0;
   if (use.memory) {
     area = CLEW_TRY(coder.reserve(8 * bag.words));
@@ -135,8 +135,8 @@ Expected<void> Lowering::pack(Coder& coder, const Duty& duty, const Use& use) {
       CLEW_TRY(coder.store(duty.operands[i], Register::R9, at + column_at(i)));
       continue;
     }
-    const uint32_t end = i + 1 < duty.operands.size() ? bag.column_words[i + 1] : bag.words;
-    for (uint32_t word = bag.column_words[i]; word < end; ++word) {
+    const uint32_t end = i + 2 < bag.column_words.size() ? bag.column_words[i + 2] : bag.words;
+    for (uint32_t word = bag.column_words[i + 1]; word < end; ++word) {
       const auto offset = static_cast<int32_t>(8 * word);
       builder.load(Size::Double, Register::R0, Register::R10, area + offset)
           .store(Size::Double, Register::R9, at + offset, Register::R0);
@@ -158,7 +158,7 @@ Expected<void> Lowering::act(Coder& coder, const Duty& duty) {
       .call(abi::Accessor::ContextAct);
   if (duty.act == abi::ContextAct::Begin) count_of_contexts(coder, abi::ContextCounter::Requests);
   if (duty.act != abi::ContextAct::Take && duty.act != abi::ContextAct::Join) return {};
-  require(coder, abi::ContextCounter::NoContext);
+  require(coder, Register::R0, abi::ContextCounter::NoContext);
   count_of_contexts(
       coder, static_cast<abi::ContextCounter>(static_cast<uint32_t>(abi::ContextCounter::Edges) +
                                               static_cast<uint32_t>(duty.how)));

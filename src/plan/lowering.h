@@ -74,11 +74,11 @@ class Lowering {
   }
   Expected<void> place_contexts();
   Expected<void> check_duty(uint16_t source) const;
-  Expected<void> unpack(Coder& coder, const Duty& duty);
+  void unpack(Coder& coder, const Duty& duty);
   Expected<void> pack(Coder& coder, const Duty& duty, const Use& use);
   Expected<void> act(Coder& coder, const Duty& duty);
   void count_of_contexts(Coder& coder, abi::ContextCounter counter) const;
-  void require(Coder& coder, abi::ContextCounter otherwise);
+  void require(Coder& coder, isa::Register value, abi::ContextCounter otherwise);
   void open_context(Coder& coder);
   void count_event(Coder& coder);
   Expected<void> program(uint16_t source);
