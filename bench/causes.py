@@ -110,8 +110,8 @@ def redis_rows(repetitions, requests):
         spent()
         for what, limit, query in TUPLES:
             row = Row(f"in place: redis GET, {what}", f"<= {limit} %", "%", limit)
-            found = interleave(repetitions, {"untraced": spent,
-                                             "clew": lambda query=query: spent(query)}, row.measure)
+            measures = {"untraced": spent, "clew": lambda query=query: spent(query)}
+            found = interleave(repetitions, measures, row.measure)
             for sample in found.values():
                 if isinstance(sample, str):
                     rows.append(row.fail(sample))

@@ -76,7 +76,8 @@ class Maker {
   void add_source(size_t source, Duty duty);
   [[nodiscard]] Expression at_source(size_t column, size_t source) const;
   [[nodiscard]] std::optional<Expression> condition_of(size_t source) const;
-  void restore_types();
+  [[nodiscard]] const Expression* field_of(size_t column) const;
+  void restore_fields();
 
   // What a bag holds: a column of the joined row, or kNumber, and where it is from: another bag, or
   // none, the source.
@@ -292,7 +293,7 @@ void Maker::add_source(size_t source, Duty duty) {
     const JoinStage::Stream& stream = stage_.streams[s];
     for (size_t i = 0; i < stream.columns.size(); ++i) {
       Expression value = at_source(stream.columns[i], source);
-      if (s != 0 && !is_of_process(value)) value = packed_[stream.begin + i];
+      if (s != 0) value = packed_[stream.begin + i];
       made.inputs[stream.begin + i] = std::move(value);
     }
   }
@@ -300,12 +301,30 @@ void Maker::add_source(size_t source, Duty duty) {
   result_.contexts.duties.push_back(std::move(duty));
 }
 
-// Joined rows have names where events have code addresses.
-void Maker::restore_types() {
+// The field of the event itself that a column of the joined row is: the tracer knows fields by
+// name, as it names what they stand for.
+const Expression* Maker::field_of(size_t column) const {
+  for (size_t s = 0; s < stage_.streams.size(); ++s) {
+    const JoinStage::Stream& stream = stage_.streams[s];
+    if (column - stream.begin >= stream.columns.size()) continue;
+    const Expression& value =
+        joined_.events.values[stream.columns[column - stream.begin]].expression;
+    if (is_common_field(value) && (s == 0 || is_of_process(value))) return &value;
+  }
+  return nullptr;
+}
+
+// Joined rows have names where events have fields, and code addresses.
+void Maker::restore_fields() {
   Query& query = result_.query;
-  query::visit_at_event(query, [&query](Expression& root) {
-    query::visit(root, [&query](Expression& node) {
-      if (node.kind == ExpressionKind::Input) node.type = query.inputs[node.index].type;
+  query::visit_at_event(query, [&](Expression& root) {
+    query::visit(root, [&](Expression& node) {
+      if (node.kind != ExpressionKind::Input) return;
+      if (const Expression* const field = field_of(node.index)) {
+        node = *field;
+      } else {
+        node.type = query.inputs[node.index].type;
+      }
     });
   });
   for (query::NamedExpression& column : query.columns) {
@@ -319,7 +338,7 @@ Expected<InPlace> Maker::run() {
   CLEW_TRY(check());
   CLEW_TRY(make_bags());
   result_.query = stage_.rest;
-  restore_types();
+  restore_fields();
   for (size_t source = 0; source < joined_.events.sources.size(); ++source) {
     Duty duty = CLEW_TRY(make_duty(source));
     add_source(source, std::move(duty));

@@ -106,20 +106,29 @@ void Lowering::unpack(Coder& coder, const Duty& duty) {
   }
 }
 
+// The columns of a bag, but for its number, behind [base + offset]. A text may have more room than
+// this source fills.
+Expected<void> Lowering::store_columns(Coder& coder, const Duty& duty, Register base,
+                                       int32_t offset) const {
+  const Bag& bag = plan_.contexts.bags[duty.bag];
+  CLEW_ASSERT(bag.column_words.size() == duty.operands.size() + 1);
+  for (size_t i = 0; i < duty.operands.size(); ++i) {
+    const uint32_t begin = bag.column_words[i + 1];
+    const uint32_t end = i + 2 < bag.column_words.size() ? bag.column_words[i + 2] : bag.words;
+    CLEW_TRY(coder.store(duty.operands[i], base, offset + static_cast<int32_t>(8 * begin)));
+    for (uint32_t word = begin + stored_words(duty.operands[i]); word < end; ++word)
+      coder.builder().store(Size::Double, base, offset + static_cast<int32_t>(8 * word), 0);
+  }
+  return {};
+}
+
 // What cannot be read leaves the bag as it was: it is read first.
 Expected<void> Lowering::pack(Coder& coder, const Duty& duty, const Use& use) {
   const Bag& bag = plan_.contexts.bags[duty.bag];
   const int32_t at = bag_at(result_.layout.contexts, duty.bag);
   isa::Builder& builder = coder.builder();
-  const auto column_at = [&bag](size_t i) {
-    return static_cast<int32_t>(8 * bag.column_words[i + 1]);
-  };
-  int32_t area = 0;
-  if (use.memory) {
-    area = CLEW_TRY(coder.reserve(8 * bag.words));
-    for (size_t i = 0; i < duty.operands.size(); ++i)
-      CLEW_TRY(coder.store(duty.operands[i], Register::R10, area + column_at(i)));
-  }
+  const int32_t area = use.memory ? CLEW_TRY(coder.reserve(8 * bag.words)) : 0;
+  if (use.memory) CLEW_TRY(store_columns(coder, duty, Register::R10, area));
   open_context(coder);
   count_event(coder);
   if (!bag.is_most_recent) {
@@ -127,20 +136,12 @@ Expected<void> Lowering::pack(Coder& coder, const Duty& duty, const Use& use) {
         .jump_if(Jump::NotEqual, Register::R2, 0, coder.exit_label());
   }
   builder.store(Size::Double, Register::R9, at, Register::R0);
-  if (plan_.contexts.are_joined()) {
+  if (plan_.contexts.are_joined())
     builder.call(abi::Accessor::Time).store(Size::Double, Register::R9, at + 8, Register::R0);
-  }
-  for (size_t i = 0; i < duty.operands.size(); ++i) {
-    if (!use.memory) {
-      CLEW_TRY(coder.store(duty.operands[i], Register::R9, at + column_at(i)));
-      continue;
-    }
-    const uint32_t end = i + 2 < bag.column_words.size() ? bag.column_words[i + 2] : bag.words;
-    for (uint32_t word = bag.column_words[i + 1]; word < end; ++word) {
-      const auto offset = static_cast<int32_t>(8 * word);
-      builder.load(Size::Double, Register::R0, Register::R10, area + offset)
-          .store(Size::Double, Register::R9, at + offset, Register::R0);
-    }
+  if (!use.memory) return store_columns(coder, duty, Register::R9, at);
+  for (int32_t offset = 16; offset < static_cast<int32_t>(8 * bag.words); offset += 8) {
+    builder.load(Size::Double, Register::R0, Register::R10, area + offset)
+        .store(Size::Double, Register::R9, at + offset, Register::R0);
   }
   return {};
 }
