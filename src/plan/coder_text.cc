@@ -408,7 +408,12 @@ Expected<void> Coder::store(const Expression& expression, Register base, int32_t
   }
   CLEW_TRY(need_lets(expression));
   if (expression.kind == ExpressionKind::Input) {
-    return store(source_->inputs[expression.index], base, offset);
+    const Expression& own = source_->inputs[expression.index];
+    CLEW_TRY(store(own, base, offset));
+    // Another source may have a longer text.
+    for (uint32_t word = stored_words(own); word < stored_words(expression); ++word)
+      builder_.store(Size::Double, base, offset + static_cast<int32_t>(8 * word), 0);
+    return {};
   }
   if (!is_stored_as_word(expression)) return store_text(expression, base, offset);
   CLEW_TRY(word(expression));
