@@ -53,18 +53,23 @@ enum class Accessor : uint32_t {
   ContextOpen = 17,  // r0 = window pointer to the thread's context (abi/region.h, ContextLayout); 0
                      // when it is in no request.
   ContextAct = 18,   // r1 = a ContextAct, r2 = an object, r3 = a bit for each bag of which the most
-                     // recent counts; r0 as ContextOpen, behind it.
+                     // recent counts; r0 = a ContextOutcome.
 };
 
 // What becomes of a thread's context.
 enum class ContextAct : uint32_t {
-  Begin,   // A request begins.
-  End,     // The thread is in none.
-  Put,     // Whoever takes the object goes on from here; from nowhere, when the thread is in none.
-  Forget,  // Whoever takes the object is in none.
-  Take,    // The thread goes on from where the object was put.
-  Join,    // And from where it is itself, when that is in the same request.
-  Lose,    // An act was missed: all contexts of the session are forgotten.
+  Begin,  // A request begins.
+  End,    // The thread is in none.
+  Put,    // Whoever takes the object goes on from here; from nowhere, when the thread is in none.
+  Doubt,  // From nobody knows where: whoever takes the object, or joins it, is in none.
+  Take,   // The thread goes on from where the object was put.
+  Join,   // And from where it is itself, when that is in the same request.
+  Lose,   // An act was missed: all contexts of the session are forgotten.
+};
+enum class ContextOutcome : uint32_t {
+  Nothing,  // What was to be taken or joined is not known, or nobody has put it.
+  Done,
+  Other,  // What was to be joined is in another request: the thread stays in its own.
 };
 
 inline constexpr uint32_t kAccessorCount = 19;

@@ -204,6 +204,9 @@ struct ObjectEntry {
 static_assert(offsetof(ObjectEntry, block) == 8);
 static_assert(sizeof(ObjectEntry) == 16);
 inline constexpr uint32_t kObjectSlotShift = 48;
+inline constexpr uint64_t kObjectInDoubt = UINT64_MAX;  // Put from nobody knows where.
+// Of TargetPage::contexts_lost, set by the tracer: nothing is known any more, whatever begins.
+inline constexpr uint64_t kContextsForbidden = uint64_t{1} << 63;
 inline constexpr uint32_t kObjectProbesMax = 8;  // From tag >> (64 - kObjectsLog2) on, wrapping.
 
 // Any of the processes that share the arena may write anything here: nothing in it is an address or
@@ -223,7 +226,10 @@ struct TargetPage {
   // How often a probe was missed that could have been an act on contexts (atomic): a context that
   // is older is not believed.
   uint64_t contexts_lost[kSessionsMax];
-  uint8_t reserved[4096 - 16 - 24 * kSessionsMax];
+  // How often an object was forgotten for another one (atomic): one that is not there may have
+  // been.
+  uint64_t objects_evicted[kSessionsMax];
+  uint8_t reserved[4096 - 16 - 32 * kSessionsMax];
   ProcessEntry processes[kProcessesMax];  // The first one's is free. Touched as far as it is used.
   // By probe: how many hits of all threads, of the process and of its followed children together,
   // have used up their fuel (atomic). A probe reads its word before it calls what may use it up.
@@ -236,6 +242,7 @@ static_assert(offsetof(TargetPage, loader_requests) == 72);
 static_assert(offsetof(TargetPage, loader_sessions) == 104);
 static_assert(offsetof(TargetPage, processes) == 4096);
 static_assert(offsetof(TargetPage, contexts_lost) == 144);
+static_assert(offsetof(TargetPage, objects_evicted) == 208);
 static_assert(offsetof(TargetPage, spent) == 135168);
 static_assert(offsetof(TargetPage, objects) == 143360);
 static_assert(sizeof(TargetPage) == kTargetPageSizeBytes);

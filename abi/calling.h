@@ -104,7 +104,7 @@ constexpr uint32_t call_stack_bytes(uint32_t door) {
   if (is_sparing_door(door)) return 16;
   if (is_walk_from_caller(door)) return 344;
   if (door == static_cast<uint32_t>(Accessor::WalkWithin)) return 296;
-  if (is_of_contexts(door)) return 192;
+  if (is_of_contexts(door)) return 224;
   if (door >= static_cast<uint32_t>(Accessor::RecordPut) && door < kAccessorCount) return 80;
   return door >= static_cast<uint32_t>(Accessor::TryRead) ? 72 : 16;
 }

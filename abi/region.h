@@ -133,19 +133,20 @@ inline constexpr uint32_t kEventHeaderBytes = 16;
 
 // What a thread knows of the request that it works for, and what it hands over: the state of joins
 // in place (plan/in_place.h). A context, in words:
-//     0   sequence number of the thread's last hand-over
-//     1   whose it is: SlotControl::claims << 32 | the thread's id, as far as that is known
-//     2   TargetPage::contexts_lost, as it was where the request began
-//     3   the request; 0: the thread is in none
-//     4   Lamport's number of its last event
-//     5   bags; each has the number of the event that packed it, 0 when it is empty, the time
+//     0   sequence number of the last hand-over, and
+//     1   number of the last request that began, by whoever had the slot
+//     2   whose it is: SlotControl::claims << 32 | the thread's id, as far as that is known
+//     3   TargetPage::contexts_lost, as it was where the request began
+//     4   the request; 0: the thread is in none
+//     5   Lamport's number of its last event
+//     6   bags; each has the number of the event that packed it, 0 when it is empty, the time
 //         stamp, where contexts are joined, which decides between equal numbers, and its columns
 // In front of it are the words of ContextCounter, which only grow.
 // A block is a context as somebody handed it over. A thread writes 2^blocks_log2 of them in
 // turn; who takes one looks at the sequence number behind it again, as it may be written anew.
 //     0   sequence number of the hand-over; 0 while it is written
 //     1   the object with which it is handed over, and 2 the process (Context::process)
-//     3   the words of the context from word 2 on
+//     3   the words of the context from word 3 on
 // Where the block of an object is, TargetPage::objects says.
 struct ContextLayout {
   uint32_t offset;  // Of the context; 0: programs have none.
@@ -154,12 +155,17 @@ struct ContextLayout {
   uint16_t bags;
   uint32_t bag_words;  // Of each, with its number.
 
-  [[nodiscard]] constexpr uint32_t words() const { return 5 + bags * bag_words; }
-  [[nodiscard]] constexpr uint32_t block_words() const { return words() + 1; }
+  [[nodiscard]] constexpr uint32_t words() const { return 6 + bags * bag_words; }
+  [[nodiscard]] constexpr uint32_t block_words() const { return words(); }
 };
 static_assert(offsetof(ContextLayout, bag_words) == 12);
 static_assert(sizeof(ContextLayout) == 16);
-inline constexpr uint32_t kContextRequest = 3, kContextNumber = 4, kContextBags = 5;  // Words.
+// Words of a context, and of a block.
+inline constexpr uint32_t kContextSequence = 0, kContextRequests = 1, kContextOwner = 2,
+                          kContextLost = 3, kContextRequest = 4, kContextNumber = 5,
+                          kContextBags = 6;
+inline constexpr uint32_t kBlockSequence = 0, kBlockObject = 1, kBlockProcess = 2,
+                          kBlockContext = 3;
 inline constexpr uint32_t kContextWordsMax = 64;
 inline constexpr uint32_t kContextBlocksBytes = 1U << 20;  // At most.
 
@@ -168,6 +174,8 @@ enum class ContextCounter : uint32_t {
   NoRequest,  // Events of threads that are in none.
   Unjoined,   // Events in whose request nothing was there to be joined with them.
   NoContext,  // Takes of what nobody had put, or was forgotten.
+  Weak,       // Begins and takes that are known less well than the query asks for.
+  Other,      // Joins of two requests, which stay two.
   Edges,      // Takes, by causal::EdgeClass: four of them.
   End = Edges + 4,
 };

@@ -240,6 +240,7 @@ uint64_t look(Walk walk, uint64_t key, uint64_t hash);
     return pointer + 8;
   }
   count(Region(session_entry(session)).header().missed_records);
+  lose_contexts(session);
   return 0;
 }
 

@@ -14,6 +14,7 @@ namespace clew::runtime {
 namespace {
 
 using abi::ContextAct;
+using abi::ContextOutcome;
 
 constexpr uint32_t kContext = 4096;
 constexpr uint32_t kBlocks = 8;
@@ -29,9 +30,11 @@ class RuntimeContexts : public RuntimeBlob {
   }
 
   uint64_t open() { return access(Accessor::ContextOpen, 0); }
-  uint64_t act(ContextAct what, uint64_t object = 0, uint64_t most_recent = 0) {
-    return access(Accessor::ContextAct, static_cast<uint64_t>(what), object, most_recent);
+  ContextOutcome act(ContextAct what, uint64_t object = 0, uint64_t most_recent = 0) {
+    return static_cast<ContextOutcome>(
+        access(Accessor::ContextAct, static_cast<uint64_t>(what), object, most_recent));
   }
+  bool is_in_one() { return open() == kContext; }
   uint64_t* context() { return reinterpret_cast<uint64_t*>(own_region() + kContext); }
   // As a program packs it.
   void pack(uint32_t bag, uint64_t number, uint64_t value) {
@@ -54,10 +57,11 @@ class RuntimeContexts : public RuntimeBlob {
 
 TEST_F(RuntimeContexts, AThreadIsInNoRequestUntilOneBegins) {
   EXPECT_EQ(open(), 0U);
-  EXPECT_EQ(act(ContextAct::Put, 7), 0U);
-  EXPECT_EQ(act(ContextAct::Begin), kContext);
+  act(ContextAct::Put, 7);
+  EXPECT_EQ(open(), 0U);
+  act(ContextAct::Begin);
   EXPECT_EQ(open(), kContext);
-  EXPECT_EQ(act(ContextAct::End), 0U);
+  act(ContextAct::End);
   EXPECT_EQ(open(), 0U);
   EXPECT_TRUE(kept_);
 }
@@ -69,8 +73,8 @@ TEST_F(RuntimeContexts, WhoTakesGoesOnFromWhereItWasPut) {
   pack(0, 2, 42);  // Behind it.
   const uint64_t request = context()[abi::kContextRequest];
   elsewhere([&] {
-    EXPECT_EQ(act(ContextAct::Take, 8), 0U);
-    EXPECT_EQ(act(ContextAct::Take, 7), kContext);
+    EXPECT_EQ(act(ContextAct::Take, 8), ContextOutcome::Nothing);
+    EXPECT_EQ(act(ContextAct::Take, 7), ContextOutcome::Done);
     EXPECT_EQ(packed(0), 41U);
     EXPECT_EQ(context()[abi::kContextRequest], request);
   });
@@ -80,12 +84,12 @@ TEST_F(RuntimeContexts, WhoTakesGoesOnFromWhereItWasPut) {
 TEST_F(RuntimeContexts, APutWithoutARequestForgetsTheLastOne) {
   act(ContextAct::Begin);
   act(ContextAct::Put, 7);
-  act(ContextAct::Put, 8);
-  act(ContextAct::Forget, 8);
   act(ContextAct::End);
   act(ContextAct::Put, 7);
-  EXPECT_EQ(act(ContextAct::Take, 7), 0U);
-  EXPECT_EQ(act(ContextAct::Take, 8), 0U);
+  EXPECT_EQ(act(ContextAct::Take, 7), ContextOutcome::Nothing);
+  act(ContextAct::Begin);
+  EXPECT_EQ(act(ContextAct::Join, 7), ContextOutcome::Nothing);
+  EXPECT_TRUE(is_in_one());  // It is known that nothing was put.
 }
 
 TEST_F(RuntimeContexts, JoinedBagsAreTheEarliestOrTheLatest) {
@@ -100,26 +104,61 @@ TEST_F(RuntimeContexts, JoinedBagsAreTheEarliestOrTheLatest) {
     pack(0, 3, 30);
     pack(1, 3, 31);
     context()[abi::kContextNumber] = 3;
-    EXPECT_EQ(act(ContextAct::Join, 2, 0b10), kContext);
+    EXPECT_EQ(act(ContextAct::Join, 2, 0b10), ContextOutcome::Done);
     EXPECT_EQ(packed(0), 30U);
     EXPECT_EQ(packed(1), 51U);
     EXPECT_EQ(context()[abi::kContextNumber], 5U);
     act(ContextAct::Begin);  // Another request stays what it is.
     pack(0, 1, 10);
-    EXPECT_EQ(act(ContextAct::Join, 2, 0b10), kContext);
+    EXPECT_EQ(act(ContextAct::Join, 2, 0b10), ContextOutcome::Other);
     EXPECT_EQ(packed(0), 10U);
+    EXPECT_TRUE(is_in_one());
   });
 }
 
+// Who joins what is not known any more does not know what came first.
 TEST_F(RuntimeContexts, ABlockThatWasWrittenAnewIsUnknown) {
   act(ContextAct::Begin);
   act(ContextAct::Put, 100);
   for (uint64_t i = 1; i < kBlocks; ++i)
     act(ContextAct::Put, 100 + i);
-  EXPECT_NE(act(ContextAct::Take, 100), 0U);
+  EXPECT_EQ(act(ContextAct::Take, 100), ContextOutcome::Done);
   act(ContextAct::Put, 200);
-  EXPECT_EQ(act(ContextAct::Take, 100), 0U);
-  EXPECT_NE(act(ContextAct::Take, 101), 0U);
+  EXPECT_EQ(act(ContextAct::Join, 101), ContextOutcome::Done);
+  EXPECT_EQ(act(ContextAct::Join, 100), ContextOutcome::Nothing);
+  EXPECT_FALSE(is_in_one());
+}
+
+TEST_F(RuntimeContexts, WhatIsPutInDoubtIsUnknown) {
+  act(ContextAct::Begin);
+  act(ContextAct::Doubt, 7);
+  EXPECT_EQ(act(ContextAct::Join, 7), ContextOutcome::Nothing);
+  EXPECT_FALSE(is_in_one());
+  EXPECT_EQ(act(ContextAct::Take, 7), ContextOutcome::Nothing);
+}
+
+// More objects than there are places: none is taken for another, and once one was forgotten,
+// nobody knows of any that is not there whether it was put.
+TEST_F(RuntimeContexts, AnObjectThatWasForgottenForOthersIsUnknown) {
+  constexpr uint64_t kObjects = 200'000;
+  act(ContextAct::Begin);
+  EXPECT_EQ(act(ContextAct::Join, 1), ContextOutcome::Nothing);
+  EXPECT_TRUE(is_in_one());
+  for (uint64_t object = 1; object <= kObjects; ++object) {
+    pack(0, 1, object);
+    act(ContextAct::Put, object);
+    if (object % 8 != 0) continue;
+    const uint64_t before = object - 3;
+    if (act(ContextAct::Take, before) == ContextOutcome::Done) {
+      ASSERT_EQ(packed(0), before);
+    } else {
+      act(ContextAct::Begin);
+    }
+  }
+  EXPECT_GT(target_page().objects_evicted[kSession], kObjects / 10);
+  act(ContextAct::Begin);
+  EXPECT_EQ(act(ContextAct::Join, kObjects + 1), ContextOutcome::Nothing);
+  EXPECT_FALSE(is_in_one());
 }
 
 TEST_F(RuntimeContexts, AMissedProbeMakesAllThatWasUnknown) {
@@ -130,12 +169,26 @@ TEST_F(RuntimeContexts, AMissedProbeMakesAllThatWasUnknown) {
       reinterpret_cast<uint64_t>(__builtin_frame_address(0)) + 256;
   EXPECT_FALSE(stub(StubCall::Busy));
   EXPECT_EQ(open(), 0U);
-  EXPECT_EQ(act(ContextAct::Take, 7), 0U);
   act(ContextAct::Begin);
-  EXPECT_NE(open(), 0U);
+  EXPECT_EQ(act(ContextAct::Join, 7), ContextOutcome::Nothing);
+  EXPECT_FALSE(is_in_one());
+  act(ContextAct::Begin);
+  EXPECT_TRUE(is_in_one());
   act(ContextAct::Lose);
-  EXPECT_EQ(open(), 0U);
+  EXPECT_FALSE(is_in_one());
   EXPECT_EQ(target_page().contexts_lost[kSession], 2U);
+  target_page().contexts_lost[kSession] |= abi::kContextsForbidden;
+  act(ContextAct::Begin);
+  EXPECT_FALSE(is_in_one());
+}
+
+TEST_F(RuntimeContexts, ProcessesDoNotTakeWhatOthersHavePut) {
+  act(ContextAct::Begin);
+  act(ContextAct::Put, 7);
+  slot(static_cast<uint32_t>(own_index())).process = 1;
+  EXPECT_EQ(act(ContextAct::Take, 7), ContextOutcome::Nothing);
+  slot(static_cast<uint32_t>(own_index())).process = 0;
+  EXPECT_EQ(act(ContextAct::Take, 7), ContextOutcome::Done);
 }
 
 TEST_F(RuntimeContexts, WhoGetsASlotIsNotInItsPredecessorsRequest) {
@@ -165,7 +218,7 @@ TEST_F(RuntimeContexts, NobodyTakesHalfAContext) {
         pack(0, object, value);
         pack(1, object, value);
         act(ContextAct::Put, object);
-      } else if (act(ContextAct::Take, object) != 0) {
+      } else if (act(ContextAct::Take, object) == ContextOutcome::Done) {
         ++taken;
         const bool is_whole = packed(0) == packed(1) && context()[kFirst] == object;
         torn += is_whole ? 0 : 1;
@@ -198,7 +251,7 @@ TEST_F(RuntimeContexts, GarbageLeadsNowhereElse) {
       for (uint64_t at = 0; at + 8 <= kRegionEnd; at += 8)
         *reinterpret_cast<uint64_t*>(own_region() + at) = random() % 3 == 0 ? random() : 0;
       for (abi::ObjectEntry& each : target_page().objects[kSession])
-        each.block = random();
+        each = {.tag = random() % 4 == 0 ? random() : each.tag, .block = random()};
     }
     const uint64_t object = random() % 64;
     (void)act(static_cast<ContextAct>(random() % 9), object, random());

@@ -4,24 +4,18 @@
 //
 // Who hands over writes a block of its own, and then says where it is: nobody waits for anybody. A
 // block that was written anew, an object that was forgotten for others, and what some of these
-// threads, or a hostile program, wrote halfway, all look like an object that nobody has put.
+// threads, or a hostile program, wrote halfway, is not known, and who takes it is in no request.
 #include "abi/accessor.h"
 #include "runtime/state.h"
 
 namespace clew::runtime {
 namespace {
 
+using abi::ContextAct;
+using abi::ContextOutcome;
+
 constexpr uint64_t kSequenceMask = (uint64_t{1} << abi::kObjectSlotShift) - 1;
 constexpr uint32_t kObjects = 1U << abi::kObjectsLog2;
-constexpr uint32_t kBlockHead = 3;    // Words of a block before those of the context,
-constexpr uint32_t kContextHead = 2;  // and of a context before those that a block has.
-
-uint64_t read_ticks() {
-  uint32_t low = 0;
-  uint32_t high = 0;
-  asm volatile("rdtsc" : "=a"(low), "=d"(high));
-  return uint64_t{high} << 32 | low;
-}
 
 // A session's contexts, as the thread sees them that owns a slot.
 struct Contexts {
@@ -45,40 +39,45 @@ struct Contexts {
   [[nodiscard]] abi::ObjectEntry* objects() const {
     return target_page().objects[session % abi::kSessionsMax];
   }
+  [[nodiscard]] uint64_t& evicted() const {
+    return target_page().objects_evicted[session % abi::kSessionsMax];
+  }
   [[nodiscard]] uint64_t lost() const {
     return __atomic_load_n(&target_page().contexts_lost[session % abi::kSessionsMax],
                            __ATOMIC_ACQUIRE);
   }
 };
 
+uint32_t own_index() {
+  return gs_half(clew_low_address + offsetof(abi::SlotControl, index));
+}
+
 uint64_t own_process() {
   return gs_half(clew_low_address + offsetof(abi::SlotControl, process));
 }
 
-// Grows with each call of this thread, and over whoever had the slot before, whose memory may be
-// gone: then it begins at a time, and threads hand over less often than time passes.
-uint64_t next_sequence(uint64_t* own) {
-  const uint64_t last = own[0] & kSequenceMask;
-  const uint64_t next = (last != 0 ? last + 1 : read_ticks() >> 8) & kSequenceMask;
-  own[0] = next != 0 ? next : 1;
-  return own[0];
+uint64_t own_claims() {
+  return gs_word(clew_low_address + offsetof(abi::SlotControl, claims));
 }
 
-// The thread's context, which is its predecessor's no more, and older than no loss.
+// Over all that have the slot.
+uint64_t next(uint64_t& last) {
+  const uint64_t next = (last + 1) & kSequenceMask;
+  last = next != 0 ? next : 1;
+  return last;
+}
+
+// The thread's context, which is its predecessor's no more, and older than no loss. A thread can
+// have the slot of a dead one without a claim (collect/release.cc): ids tell them apart.
 uint64_t* open(Contexts contexts) {
   uint64_t* const own = contexts.own();
-  // A thread can have the slot of a dead one without a claim (collect/release.cc).
-  const uint64_t claims = gs_word(clew_low_address + offsetof(abi::SlotControl, claims));
-  const uint64_t owner = claims << 32 | noted_tid_of_owner(own_slot());
-  const bool is_own = own[1] == owner && own[2] == contexts.lost();
-  own[1] = owner;
+  const uint64_t owner = own_claims() << 32 | noted_tid_of_owner(own_slot());
+  const uint64_t lost = contexts.lost();
+  const bool is_own = own[abi::kContextOwner] == owner && own[abi::kContextLost] == lost &&
+                      (lost & abi::kContextsForbidden) == 0;
+  own[abi::kContextOwner] = owner;
   if (!is_own) own[abi::kContextRequest] = 0;
   return own;
-}
-
-uint64_t pointer_to(Contexts contexts, const uint64_t* own) {
-  if (own[abi::kContextRequest] == 0) return 0;
-  return Region(contexts.entry()).mask(contexts.layout().offset);
 }
 
 uint64_t tag_of(uint64_t object) {
@@ -112,9 +111,14 @@ abi::ObjectEntry& make(Contexts contexts, uint64_t tag) {
       return place;
   }
   abi::ObjectEntry& place = place_of(contexts, tag, tag % abi::kObjectProbesMax);
-  __atomic_store_n(&place.block, uint64_t{0}, __ATOMIC_RELEASE);
+  count(contexts.evicted());
+  __atomic_store_n(&place.block, abi::kObjectInDoubt, __ATOMIC_RELEASE);
   __atomic_store_n(&place.tag, tag, __ATOMIC_RELEASE);
   return place;
+}
+
+void say(Contexts contexts, uint64_t object, uint64_t block) {
+  __atomic_store_n(&make(contexts, tag_of(object)).block, block, __ATOMIC_RELEASE);
 }
 
 void forget(Contexts contexts, uint64_t object) {
@@ -123,55 +127,67 @@ void forget(Contexts contexts, uint64_t object) {
 }
 
 void put(Contexts contexts, uint64_t* own, uint64_t object) {
-  const uint32_t slot = gs_half(clew_low_address + offsetof(abi::SlotControl, index));
-  if (slot >= header().slot_count) return forget(contexts, object);
-  const uint64_t sequence = next_sequence(own);
+  if (own[abi::kContextRequest] == 0) return forget(contexts, object);
+  const uint32_t slot = own_index();
+  if (slot >= header().slot_count) return say(contexts, object, abi::kObjectInDoubt);
+  const uint64_t sequence = next(own[abi::kContextSequence]);
   uint64_t* const block = contexts.block(slot, sequence);
-  __atomic_store_n(&block[0], uint64_t{0}, __ATOMIC_RELAXED);
+  __atomic_store_n(&block[abi::kBlockSequence], uint64_t{0}, __ATOMIC_RELAXED);
   __atomic_thread_fence(__ATOMIC_RELEASE);
-  block[1] = object;
-  block[2] = own_process();
-  for (uint32_t i = kContextHead; i < contexts.words(); ++i)
-    block[kBlockHead - kContextHead + i] = own[i];
-  __atomic_store_n(&block[0], sequence, __ATOMIC_RELEASE);
-  abi::ObjectEntry& place = make(contexts, tag_of(object));
-  __atomic_store_n(&place.block, uint64_t{slot} << abi::kObjectSlotShift | sequence,
-                   __ATOMIC_RELEASE);
+  block[abi::kBlockObject] = object;
+  block[abi::kBlockProcess] = own_process();
+  for (uint32_t i = abi::kContextLost; i < contexts.words(); ++i)
+    block[abi::kBlockContext - abi::kContextLost + i] = own[i];
+  __atomic_store_n(&block[abi::kBlockSequence], sequence, __ATOMIC_RELEASE);
+  say(contexts, object, uint64_t{slot} << abi::kObjectSlotShift | sequence);
 }
 
-// A block that somebody put for the object, and may write anew at any time.
+// What somebody put for an object. The block may be written anew at any time.
 struct Found {
-  const uint64_t* block;  // Null: there is none.
-  uint64_t sequence;
-  uint64_t object;
+  bool is_known = false;            // That nobody has put it, where there is no block.
+  const uint64_t* block = nullptr;  // None: null.
+  uint64_t sequence = 0;
+  uint64_t object = 0;
 
+  // Its context, by the numbers of a context's words.
+  [[nodiscard]] const uint64_t* context() const {
+    return block + abi::kBlockContext - abi::kContextLost;
+  }
   // Whether what was read of it before was of the object.
   [[nodiscard]] bool is_there() const {
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return block[1] == object && block[2] == own_process() &&
-           __atomic_load_n(&block[0], __ATOMIC_RELAXED) == sequence;
+    return block[abi::kBlockObject] == object && block[abi::kBlockProcess] == own_process() &&
+           __atomic_load_n(&block[abi::kBlockSequence], __ATOMIC_RELAXED) == sequence;
   }
 };
 
 Found look_up(Contexts contexts, uint64_t object) {
   const abi::ObjectEntry* const found = find(contexts, tag_of(object));
-  if (found == nullptr) return {};
+  // An eviction is counted before its object's entry goes.
+  if (found == nullptr)
+    return {.is_known = __atomic_load_n(&contexts.evicted(), __ATOMIC_ACQUIRE) == 0};
   const uint64_t where = __atomic_load_n(&found->block, __ATOMIC_ACQUIRE);
   const auto slot = static_cast<uint32_t>(where >> abi::kObjectSlotShift);
   const uint64_t sequence = where & kSequenceMask;
-  if (sequence == 0 || slot >= header().slot_count) return {};
+  if (where == 0) return {.is_known = true};
+  if (slot >= header().slot_count) return {};
   const uint64_t* const block = contexts.block(slot, sequence);
-  if (__atomic_load_n(&block[0], __ATOMIC_ACQUIRE) != sequence) return {};
+  if (__atomic_load_n(&block[abi::kBlockSequence], __ATOMIC_ACQUIRE) != sequence) return {};
   return {.block = block, .sequence = sequence, .object = object};
 }
 
-void take(Contexts contexts, uint64_t* own, uint64_t object) {
-  const Found found = look_up(contexts, object);
+ContextOutcome leave(uint64_t* own) {
   own[abi::kContextRequest] = 0;
-  if (found.block == nullptr) return;
-  for (uint32_t i = kContextHead; i < contexts.words(); ++i)
-    own[i] = found.block[kBlockHead - kContextHead + i];
-  if (!found.is_there() || own[2] != contexts.lost()) own[abi::kContextRequest] = 0;
+  return ContextOutcome::Nothing;
+}
+
+ContextOutcome take(Contexts contexts, uint64_t* own, uint64_t object) {
+  const Found found = look_up(contexts, object);
+  if (found.block == nullptr) return leave(own);
+  for (uint32_t i = abi::kContextLost; i < contexts.words(); ++i)
+    own[i] = found.context()[i];
+  const bool is_there = found.is_there() && own[abi::kContextLost] == contexts.lost();
+  return is_there ? ContextOutcome::Done : leave(own);
 }
 
 bool is_later(const uint64_t* one, const uint64_t* other) {
@@ -187,31 +203,38 @@ void join_bag(uint64_t* own, const uint64_t* other, uint32_t words, bool is_most
     own[i] = other[i];
 }
 
-void join(Contexts contexts, uint64_t* own, uint64_t object, uint64_t most_recent) {
-  if (own[abi::kContextRequest] == 0) return take(contexts, own, object);
-  const Found found = look_up(contexts, object);
-  if (found.block == nullptr) return;
-  const uint64_t* const other = found.block + kBlockHead - kContextHead;
-  const bool is_same =
-      other[2] == own[2] && other[abi::kContextRequest] == own[abi::kContextRequest];
-  if (!is_same) return;
+void join_bags(Contexts contexts, uint64_t* own, const uint64_t* other, uint64_t most_recent) {
   const uint64_t number = other[abi::kContextNumber];
   if (number > own[abi::kContextNumber]) own[abi::kContextNumber] = number;
   const uint32_t size = contexts.layout().bag_words;
   for (uint32_t at = abi::kContextBags, bag = 0; at + size <= contexts.words() && size > 1;
        at += size, ++bag)
     join_bag(own + at, other + at, size, (most_recent >> (bag & 63) & 1) != 0);
-  if (!found.is_there()) own[abi::kContextRequest] = 0;
+}
+
+// Behind what is not known, the thread is nowhere: its own bags need not have the first event, or
+// the most recent one.
+ContextOutcome join(Contexts contexts, uint64_t* own, uint64_t object, uint64_t most_recent) {
+  if (own[abi::kContextRequest] == 0) return take(contexts, own, object);
+  const Found found = look_up(contexts, object);
+  if (found.block == nullptr) return found.is_known ? ContextOutcome::Nothing : leave(own);
+  const uint64_t* const other = found.context();
+  const bool is_other = other[abi::kContextRequest] != own[abi::kContextRequest];
+  const bool is_lost = other[abi::kContextLost] != own[abi::kContextLost];
+  if (!is_other && !is_lost) join_bags(contexts, own, other, most_recent);
+  if (!found.is_there() || is_lost) return leave(own);
+  return is_other ? ContextOutcome::Other : ContextOutcome::Done;
 }
 
 void begin(Contexts contexts, uint64_t* own) {
-  const uint32_t slot = gs_half(clew_low_address + offsetof(abi::SlotControl, index));
-  own[2] = contexts.lost();
+  const uint64_t lost = contexts.lost();
+  own[abi::kContextLost] = lost;
   own[abi::kContextRequest] =
-      uint64_t{slot} << abi::kObjectSlotShift | (read_ticks() & kSequenceMask);
+      uint64_t{own_index()} << abi::kObjectSlotShift | next(own[abi::kContextRequests]);
   own[abi::kContextNumber] = 0;
   for (uint32_t i = abi::kContextBags; i < contexts.words(); ++i)
     own[i] = 0;
+  if ((lost & abi::kContextsForbidden) != 0) own[abi::kContextRequest] = 0;
 }
 
 }  // namespace
@@ -219,7 +242,9 @@ void begin(Contexts contexts, uint64_t* own) {
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_context_open(uint32_t session) {
   const Contexts contexts{session};
   if (contexts.layout().offset == 0) return 0;
-  return pointer_to(contexts, open(contexts));
+  const uint64_t* const own = open(contexts);
+  if (own[abi::kContextRequest] == 0) return 0;
+  return Region(contexts.entry()).mask(contexts.layout().offset);
 }
 
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_context_act(uint32_t session,
@@ -229,17 +254,31 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_context_act(uint3
   const Contexts contexts{session};
   if (contexts.layout().offset == 0) return 0;
   uint64_t* const own = open(contexts);
-  const auto what = static_cast<abi::ContextAct>(act);
-  const bool is_in_one = own[abi::kContextRequest] != 0;
-  if (what == abi::ContextAct::Begin) begin(contexts, own);
-  if (what == abi::ContextAct::End) own[abi::kContextRequest] = 0;
-  if (what == abi::ContextAct::Put && is_in_one) put(contexts, own, object);
-  if (what == abi::ContextAct::Forget || (what == abi::ContextAct::Put && !is_in_one))
-    forget(contexts, object);
-  if (what == abi::ContextAct::Take) take(contexts, own, object);
-  if (what == abi::ContextAct::Join) join(contexts, own, object, most_recent);
-  if (what == abi::ContextAct::Lose) lose_contexts(session);
-  return pointer_to(contexts, own);
+  auto outcome = ContextOutcome::Done;
+  switch (static_cast<ContextAct>(act)) {
+    case ContextAct::Begin:
+      begin(contexts, own);
+      break;
+    case ContextAct::End:
+      own[abi::kContextRequest] = 0;
+      break;
+    case ContextAct::Put:
+      put(contexts, own, object);
+      break;
+    case ContextAct::Doubt:
+      say(contexts, object, abi::kObjectInDoubt);
+      break;
+    case ContextAct::Take:
+      outcome = take(contexts, own, object);
+      break;
+    case ContextAct::Join:
+      outcome = join(contexts, own, object, most_recent);
+      break;
+    case ContextAct::Lose:
+      lose_contexts(session);
+      break;
+  }
+  return static_cast<uint64_t>(outcome);
 }
 
 }  // namespace clew::runtime

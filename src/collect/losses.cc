@@ -88,7 +88,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 25> kDescriptions = {{
+constexpr std::array<Description, 26> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -119,6 +119,8 @@ constexpr std::array<Description, 25> kDescriptions = {{
      "hits in threads that worked for no request that is known"},
     {kMissedNoContext, "context taken that nobody had handed over",
      "contexts taken that nobody had handed over"},
+    {kMissedContexts, "time all that was known of requests was forgotten, as a probe was missed",
+     "times all that was known of requests was forgotten, as a probe was missed"},
     {kMissedWeak, "cause not believed: it is known less well than the query asks for",
      "causes not believed: they are known less well than the query asks for"},
     {kMissedOtherRequest, "join of two requests, which stay two",

@@ -257,6 +257,8 @@ void Reader::add_slot_causes(uint32_t slot, Losses& losses) const {
   count_cause(losses.causal, kCausalUnjoined, word(abi::ContextCounter::Unjoined));
   count_cause(losses.missed, kMissedNoRequest, word(abi::ContextCounter::NoRequest));
   count_cause(losses.missed, kMissedNoContext, word(abi::ContextCounter::NoContext));
+  count_cause(losses.missed, kMissedWeak, word(abi::ContextCounter::Weak));
+  count_cause(losses.missed, kMissedOtherRequest, word(abi::ContextCounter::Other));
   for (uint32_t how = 0; how < causal::kEdgeClasses; ++how)
     count_cause(losses.causal, causal::kEdgeClassNames[how], word(abi::ContextCounter::Edges, how));
 }
@@ -308,6 +310,9 @@ void Reader::add_losses(Losses& losses) {
   count_cause(losses.missed, kMissedNoSlot,
               load_word(view_.target.data() + offsetof(abi::TargetPage, missed_no_slot) +
                         view_.session * sizeof(uint64_t)));
+  const uint64_t lost = load_word(view_.target.data() + offsetof(abi::TargetPage, contexts_lost) +
+                                  view_.session * sizeof(uint64_t));
+  count_cause(losses.missed, kMissedContexts, lost & ~abi::kContextsForbidden);
   const uint32_t muted = load_half(view_.target.data() + offsetof(abi::TargetPage, forks_muted));
   count_cause(losses.missed, view_.follow_forks ? kMissedFollowed : kMissedForks,
               muted - forks_muted_before_);

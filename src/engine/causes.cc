@@ -90,10 +90,30 @@ Expected<void> check_in_place(const Request& request, bool has_joins) {
   if (!has_joins) other = "and this query has none";
   if (request.graph) other = "and --graph draws what the tracer has followed";
   if (request.follow_forks) other = "and --follow goes after children";
+  if (request.uprobes == UprobePolicy::WhereRefused) other = "and --uprobes are of the kernel";
   if (other == nullptr) return {};
   return fail(ErrorCode::InvalidQuery,
               fmt::format("--plan in-place answers joins by cause within a process, {}", other));
 }
+
+namespace {
+
+// A hit whose key cannot be read would be missed, and others wrong.
+Expected<void> check_keys(const std::vector<query::Carrier>& carriers, const IsThere& is_there) {
+  for (const query::Carrier& carrier : carriers) {
+    const bool reads = std::any_of(
+        carrier.keys.begin(), carrier.keys.end(),
+        [](const query::Expression& key) { return query::contains(key, query::reads_memory); });
+    if (!reads || !is_there(carrier.source)) continue;
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("this query is not answered in place: {} hands over with an object "
+                            "that is read from memory (--plan emit answers it)",
+                            query::print(carrier.source)));
+  }
+  return {};
+}
+
+}  // namespace
 
 Expected<plan::Joined> separate_causes(const query::Query& query, const CauseRequest& request,
                                        std::span<const std::unique_ptr<Tracee>> tracees) {
@@ -103,15 +123,7 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
   };
   std::vector<query::Carrier> carriers =
       CLEW_TRY(query::carriers_of(request.vocabulary, request.types, is_there));
-  if (request.in_place) {
-    // Those that are not possible in place are in the way where they are; others may come later.
-    std::erase_if(carriers, [&](const query::Carrier& carrier) {
-      const bool reads = std::any_of(carrier.keys.begin(), carrier.keys.end(), [](const auto& key) {
-        return query::contains(key, query::reads_memory);
-      });
-      return carrier.cause.act == query::Act::Multiplex || (reads && !is_there(carrier.source));
-    });
-  }
+  if (request.in_place) CLEW_TRY(check_keys(carriers, is_there));
   for (const query::Carrier& carrier : carriers) {
     for (const auto& tracee : tracees) {
       if (!request.allow_missing) CLEW_TRY(check_there(carrier, *tracee));

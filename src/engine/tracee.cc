@@ -110,6 +110,12 @@ Expected<void> Tracee::check_readable(const plan::Lowered& lowered) const {
                             "(PR_SET_TSC); ask for counts, without time, elapsed, cpu and events",
                             pid_));
   }
+  if (lowered.layout.contexts.offset != 0 && !attachment_->knows_threads()) {
+    return fail(ErrorCode::Refused,
+                fmt::format("process {} does not say which of its threads is which without a "
+                            "system call: its joins are not answered in place",
+                            pid_));
+  }
   if (needs_cpu && !attachment_->cpu_is_readable()) {
     return fail(ErrorCode::Refused,
                 "this processor does not tell programs its number (it has no rdtscp); ask "
@@ -285,7 +291,9 @@ Expected<void> Tracee::follow_modules(const plan::Plan& plan, plan::Grouping& gr
   modules_changed_ = false;
   Expected<void> done = arm_new_modules(plan, grouping);
   // What was loaded may be unloaded again: nobody knows what it called.
-  if (!attachment_->modules_done() && !went_on_loading_) {
+  const bool waited = attachment_->modules_done();
+  if (!waited && !plan.contexts.duties.empty()) attachment_->lose_contexts(false);
+  if (!waited && !went_on_loading_) {
     went_on_loading_ = true;
     lost_.push_back(
         fmt::format("process {} went on before new modules of it were armed: calls in "
@@ -339,10 +347,29 @@ Expected<void> Tracee::arm_new_modules(const plan::Plan& plan, plan::Grouping& g
                              .danger = late_uprobe_danger_,
                              .first = first,
                              .installed = installed_in(modules)}));
+  check_late_duties(plan, first);
   const inline_::InstallReport added = CLEW_TRY(arm_sites(false));
   report_.points += added.points;
   note_jumps();
   return {};
+}
+
+// Of joins in place: what cannot be probed would be missed.
+void Tracee::check_late_duties(const plan::Plan& plan, size_t first) {
+  const auto is_missed = [&](const Site& site) {
+    const std::string& function = sites_.names[site.names].function;
+    return !plan.contexts.answers(site.source) &&
+           std::any_of(sites_.refused.begin(), sites_.refused.end(),
+                       [&function](const auto& refused) { return refused.function == function; });
+  };
+  const auto found = std::find_if(sites_.sites.begin() + static_cast<ptrdiff_t>(first),
+                                  sites_.sites.end(), is_missed);
+  if (found == sites_.sites.end()) return;
+  attachment_->lose_contexts(true);
+  lost_.push_back(
+      fmt::format("process {} has loaded '{}', which can take no probe: nothing is "
+                  "joined in it from then on",
+                  pid_, sites_.names[found->names].function));
 }
 
 // Of the modules whose windows were planned last.

@@ -155,6 +155,7 @@ class Tracee {
   void refuse_unnumbered(const plan::Lowered& lowered, size_t first);
   Expected<void> arm_new_modules(const plan::Plan& plan, plan::Grouping& grouping);
   [[nodiscard]] Expected<void> check_readable(const plan::Lowered& lowered) const;
+  void check_late_duties(const plan::Plan& plan, size_t first);
   void note_jumps();
   Expected<void> make_reader(const plan::Lowered& lowered, bool follow_forks);
   [[nodiscard]] uint64_t passed_in(const aggregate::Accumulator& cells) const;

@@ -100,7 +100,8 @@ void clear_objects(const Arena& arena, uint32_t session) {
   const uint64_t offset =
       kTargetPageFileOffset + offsetof(abi::TargetPage, objects) + session * kSize;
   const off_t data = lseek(arena.slots_file(), static_cast<off_t>(offset), SEEK_DATA);
-  if (arena.shared() && (data < 0 || static_cast<uint64_t>(data) >= offset + kSize)) return;
+  const bool has_none = data < 0 ? errno == ENXIO : static_cast<uint64_t>(data) >= offset + kSize;
+  if (arena.shared() && has_none) return;
   for (abi::ObjectEntry& object : arena.target_page().objects[session])
     object = {};
 }
@@ -131,6 +132,8 @@ Expected<Geometry> add_session(const Arena& arena, const OpenOptions& options) {
   arena.target_page().loader_requests[geometry.session] = 0;
   arena.target_page().missed_no_slot[geometry.session] = 0;
   arena.target_page().unknown_code[geometry.session] = 0;
+  arena.target_page().contexts_lost[geometry.session] = 0;
+  arena.target_page().objects_evicted[geometry.session] = 0;
   for (uint32_t& spent : arena.target_page().spent[geometry.session])
     spent = 0;
   if (options.region.contexts.offset != 0) clear_objects(arena, geometry.session);
@@ -493,6 +496,17 @@ Attachment::~Attachment() {
 
 const std::vector<pid_t>& Attachment::barred() const {
   return state_->barred;
+}
+
+bool Attachment::knows_threads() const {
+  const uint64_t offset = state_->arena.header().tid_offset;
+  return offset != abi::kTidFromNobody && offset != abi::kTidFromKernel;
+}
+
+void Attachment::lose_contexts(bool for_good) {
+  uint64_t& lost = state_->arena.target_page().contexts_lost[state_->geometry.session];
+  __atomic_fetch_add(&lost, 1, __ATOMIC_ACQ_REL);
+  if (for_good) __atomic_fetch_or(&lost, abi::kContextsForbidden, __ATOMIC_ACQ_REL);
 }
 
 bool Attachment::time_is_readable() const {

@@ -226,6 +226,11 @@ class Attachment {
   [[nodiscard]] bool time_is_readable() const;
   // The same of rdtscp, which tells the CPU's number, and which old processors lack.
   [[nodiscard]] bool cpu_is_readable() const;
+  // False when it is not known, without a system call, which thread runs a probe: then a slot can
+  // be taken for its dead owner's.
+  [[nodiscard]] bool knows_threads() const;
+  // What this session's contexts (abi/region.h) know is believed no more; or never again.
+  void lose_contexts(bool for_good);
   // False when threads that come later, in which nobody may set a gs base, are missed (no_slot).
   [[nodiscard]] bool serves_later_threads() const;
   // Threads of other processes on the same memory, and with a thread pointer of the target's own:

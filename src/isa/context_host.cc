@@ -27,7 +27,7 @@ class Context {
     return words;
   }
   void set_all(const std::vector<uint64_t>& words) {
-    for (uint32_t i = 0; i < words.size(); ++i)
+    for (uint32_t i = abi::kContextLost; i < words.size(); ++i)
       set(i, words[i]);
   }
   [[nodiscard]] uint64_t pointer() const {
@@ -41,8 +41,9 @@ class Context {
     set(abi::kContextRequest, request);
   }
 
-  void join(const std::vector<uint64_t>& other, uint64_t most_recent) {
-    if (other[abi::kContextRequest] != word(abi::kContextRequest)) return;
+  abi::ContextOutcome join(const std::vector<uint64_t>& other, uint64_t most_recent) {
+    if (other[abi::kContextRequest] != word(abi::kContextRequest))
+      return abi::ContextOutcome::Other;
     set(abi::kContextNumber, std::max(word(abi::kContextNumber), other[abi::kContextNumber]));
     for (uint32_t bag = 0; bag < layout_.bags; ++bag) {
       const uint32_t at = abi::kContextBags + bag * layout_.bag_words;
@@ -54,12 +55,31 @@ class Context {
       for (uint32_t i = at; i < at + layout_.bag_words; ++i)
         set(i, other[i]);
     }
+    return abi::ContextOutcome::Done;
   }
 
  private:
   const abi::ContextLayout& layout_;
   Window& window_;
 };
+
+using Objects = std::map<uint64_t, std::vector<uint64_t>>;
+
+// Takes, or joins, what was put; of what is in doubt there are no words.
+abi::ContextOutcome come_to(Context& own, const Objects& objects, const Arguments& arguments) {
+  const auto [act, object, most_recent, r4, r5] = arguments;
+  const bool joins =
+      static_cast<abi::ContextAct>(act) == abi::ContextAct::Join && own.pointer() != 0;
+  const auto put = objects.find(object);
+  const bool is_there = put != objects.end() && !put->second.empty();
+  if (is_there && joins) return own.join(put->second, most_recent);
+  if (is_there) {
+    own.set_all(put->second);
+    return abi::ContextOutcome::Done;
+  }
+  if (!joins || put != objects.end()) own.leave();
+  return abi::ContextOutcome::Nothing;
+}
 
 Expected<void> check(const abi::ContextLayout& layout, const Window& window) {
   const bool is_there = layout.offset != 0 && layout.words() <= abi::kContextWordsMax &&
@@ -78,43 +98,37 @@ Expected<uint64_t> ContextHost::open(const abi::ContextLayout& layout, Window& w
 Expected<uint64_t> ContextHost::act(const abi::ContextLayout& layout, const Arguments& arguments,
                                     Window& window) {
   CLEW_TRY(check(layout, window));
+  using abi::ContextAct;
+  using abi::ContextOutcome;
   const auto [act, object, most_recent, r4, r5] = arguments;
   Context own(layout, window);
   const bool is_in_one = own.pointer() != 0;
-  const auto put = objects_.find(object);
-  switch (static_cast<abi::ContextAct>(act)) {
-    case abi::ContextAct::Begin:
+  auto outcome = ContextOutcome::Done;
+  switch (static_cast<ContextAct>(act)) {
+    case ContextAct::Begin:
       own.begin(++last_request_);
-      return own.pointer();
-    case abi::ContextAct::End:
+      return static_cast<uint64_t>(outcome);
+    case ContextAct::End:
       own.leave();
-      return uint64_t{0};
-    case abi::ContextAct::Put:
+      return static_cast<uint64_t>(outcome);
+    case ContextAct::Put:
       if (is_in_one) {
         objects_[object] = own.all();
-        return own.pointer();
-      }
-      [[fallthrough]];
-    case abi::ContextAct::Forget:
-      objects_.erase(object);
-      return own.pointer();
-    case abi::ContextAct::Join:
-      if (is_in_one) {
-        if (put != objects_.end()) own.join(put->second, most_recent);
-        return own.pointer();
-      }
-      [[fallthrough]];
-    case abi::ContextAct::Take:
-      if (put == objects_.end()) {
-        own.leave();
       } else {
-        own.set_all(put->second);
+        objects_.erase(object);
       }
-      return own.pointer();
-    case abi::ContextAct::Lose:
+      return static_cast<uint64_t>(outcome);
+    case ContextAct::Doubt:
+      objects_[object] = {};
+      return static_cast<uint64_t>(outcome);
+    case ContextAct::Take:
+    case ContextAct::Join:
+      outcome = come_to(own, objects_, arguments);
+      return static_cast<uint64_t>(outcome);
+    case ContextAct::Lose:
       objects_.clear();
       own.leave();
-      return uint64_t{0};
+      return static_cast<uint64_t>(outcome);
   }
   return fail(ErrorCode::Refused, "no such act on contexts");
 }

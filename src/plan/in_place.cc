@@ -108,8 +108,6 @@ Expected<void> Maker::check() const {
     if (!is_one) return refuse("only First and MostRecent have one event to be packed");
     if (join.left) return refuse("a left join has rows of what is not there");
   }
-  if (joined_.carriers_read_memory)
-    return refuse("an object that is handed over is read from memory, where a probe may be missed");
   return {};
 }
 
@@ -207,13 +205,14 @@ std::optional<ContextAct> act_for(const query::Cause& cause, bool is_believed) {
     case query::Act::End:
       return ContextAct::End;
     case query::Act::Put:
-      return is_believed ? ContextAct::Put : ContextAct::Forget;
+      return is_believed ? ContextAct::Put : ContextAct::Doubt;
     case query::Act::Take:
       return is_believed ? ContextAct::Take : ContextAct::End;
     case query::Act::Join:
       return is_believed ? ContextAct::Join : ContextAct::End;
+    case query::Act::Multiplex:  // What is read next is of nobody.
+      return ContextAct::End;
     case query::Act::Fork:
-    case query::Act::Multiplex:
     case query::Act::Execute:
     case query::Act::Exit:
     case query::Act::Connect:
@@ -227,18 +226,26 @@ std::optional<ContextAct> act_for(const query::Cause& cause, bool is_believed) {
 
 Expected<Duty> Maker::act_of(const JoinRole& role, size_t source) const {
   const query::Cause& cause = role.carrier->cause;
+  const bool is_believed = cause.how <= joined_.least_cause;
+  std::optional<ContextAct> act = act_for(cause, is_believed);
   // What comes from another process is unknown here, and what goes there stays.
-  const bool is_across = cause.across;
-  std::optional<ContextAct> act = act_for(cause, cause.how <= joined_.least_cause);
-  if (is_across) act = cause.act == query::Act::Put ? ContextAct::Forget : ContextAct::End;
+  if (cause.across) act = cause.act == query::Act::Put ? ContextAct::Doubt : ContextAct::End;
   if (!act) {
     return refuse(fmt::format("{} is seen by the tracer alone",
                               query::print(joined_.events.sources[source])));
   }
   Duty duty{.kind = Duty::Kind::Act, .act = *act, .how = cause.how};
-  if (*act == ContextAct::Begin || *act == ContextAct::End) return duty;
+  duty.is_weak = !is_believed && cause.act != query::Act::End && cause.act != query::Act::Put;
+  if (role.key_columns.empty() || *act == ContextAct::End) return duty;
   CLEW_ASSERT(role.key_columns.size() == 1);
-  duty.operands.push_back(at_source(role.key_columns[0], source));
+  Expression key = at_source(role.key_columns[0], source);
+  // In a module that may come: a hit there could be missed.
+  if (query::contains(key, query::reads_memory)) {
+    const bool takes = *act == ContextAct::Take || *act == ContextAct::Join;
+    duty.act = takes ? ContextAct::End : ContextAct::Lose;
+    return duty;
+  }
+  duty.operands.push_back(std::move(key));
   return duty;
 }
 

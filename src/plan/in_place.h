@@ -28,6 +28,7 @@ struct Duty {
   uint16_t bag = 0;                             // Pack
   abi::ContextAct act = abi::ContextAct::Lose;  // Act
   causal::EdgeClass how = causal::EdgeClass::Explicit;
+  bool is_weak = false;  // Known less well than the query asks for.
   // As the source has them. Pack: the columns of the bag, but for its number. Act: the object, if
   // it has one. Answer: what must not be 0, as its bag would be empty.
   std::vector<query::Expression> operands{};

@@ -360,7 +360,7 @@ Expected<isa::Program> Lowering::tail_call_program(const query::Source& source, 
   coder.begin();
   if (has_record) coder.take_record({});
   const Duty* const duty = duty_of(static_cast<size_t>(&source - query_.sources.data()));
-  if (duty != nullptr && duty->kind == Duty::Kind::Act)
+  if (duty != nullptr && duty->kind != Duty::Kind::Answer)
     coder.builder()
         .move(Register::R1, static_cast<int32_t>(abi::ContextAct::Lose))
         .move(Register::R2, 0)

@@ -51,16 +51,18 @@ Expected<void> Lowering::place_contexts() {
   return {};
 }
 
-// An act that is missed would make others wrong.
+// An act, or a packed event, that is missed would make others wrong.
 Expected<void> Lowering::check_duty(uint16_t source) const {
   const Duty* const duty = duty_of(source);
-  if (duty == nullptr || duty->kind != Duty::Kind::Act) return {};
+  if (duty == nullptr || duty->kind == Duty::Kind::Answer) return {};
   const Use use = use_of(query_.sources[source]);
-  if (!use.any() && !use.memory) return {};
+  const bool is_act = duty->kind == Duty::Kind::Act;
+  if (use.functions.empty() && (!is_act || (!use.any() && !use.memory))) return {};
   return fail(ErrorCode::InvalidQuery,
-              fmt::format("this query is not answered in place: {} asks for more than its "
-                          "arguments or its result (--plan emit answers it)",
-                          query::print(query_.sources[source])));
+              fmt::format("this query is not answered in place: {} {} (--plan emit answers it)",
+                          query::print(query_.sources[source]),
+                          use.functions.empty() ? "asks for more than its arguments or its result"
+                                                : "calls a function of an extension"));
 }
 
 void Lowering::count_of_contexts(Coder& coder, abi::ContextCounter counter) const {
@@ -157,9 +159,12 @@ Expected<void> Lowering::act(Coder& coder, const Duty& duty) {
       .move(Register::R1, static_cast<int32_t>(duty.act))
       .load_constant(Register::R3, plan_.contexts.most_recent())
       .call(abi::Accessor::ContextAct);
+  if (duty.is_weak) count_of_contexts(coder, abi::ContextCounter::Weak);
   if (duty.act == abi::ContextAct::Begin) count_of_contexts(coder, abi::ContextCounter::Requests);
   if (duty.act != abi::ContextAct::Take && duty.act != abi::ContextAct::Join) return {};
   require(coder, Register::R0, abi::ContextCounter::NoContext);
+  coder.builder().alu(Alu::Xor, Register::R0, static_cast<int32_t>(abi::ContextOutcome::Other));
+  require(coder, Register::R0, abi::ContextCounter::Other);
   count_of_contexts(
       coder, static_cast<abi::ContextCounter>(static_cast<uint32_t>(abi::ContextCounter::Edges) +
                                               static_cast<uint32_t>(duty.how)));

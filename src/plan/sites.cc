@@ -65,9 +65,8 @@ struct KeyOrder {
   }
 };
 
-bool passes(const Plan& plan, uint16_t source, SiteBindings& bindings) {
+bool passes(const Plan& plan, SiteBindings& bindings) {
   const query::Query& query = plan.query;
-  if (!plan.contexts.answers(source)) return true;
   return std::all_of(query.where.begin(), query.where.end(), [&](const query::Expression& e) {
     return !is_site_constant(query, e) || is_true(evaluate(e, bindings));
   });
@@ -84,8 +83,12 @@ void group_sites(const Plan& plan, std::span<const SiteNames> sites, uint32_t gr
     known.emplace(grouping.keys[group], group);
   }
   for (const SiteNames& site : sites) {
+    if (!plan.contexts.answers(site.source)) {
+      grouping.group_of_site.emplace_back(0);  // It counts in none.
+      continue;
+    }
     SiteBindings bindings(query, site);
-    if (!passes(plan, site.source, bindings)) {
+    if (!passes(plan, bindings)) {
       grouping.group_of_site.emplace_back();
       continue;
     }
