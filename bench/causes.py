@@ -79,7 +79,7 @@ def hit_row(program, repetitions, vocabulary, what):
     return row.set(net.median, net.spread, peer)
 
 
-# --- a request of redis (Pivot Tracing, table 5) ---------------------------------------------------
+# --- a request of redis (Pivot Tracing, table 5) -------------------------------------------------
 
 REDIS = ('[[tracepoint]]\nname = "bench.begin"\nfunction = "redis-server!processCommand"\n'
          'cause = "begin"\n[[tracepoint]]\nname = "bench.end"\n'

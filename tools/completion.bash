@@ -18,7 +18,7 @@ _clew_options() {
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
       --usdt --vocabulary -v --verbose" ;;
     explain) echo "$request --programs --code -v --verbose" ;;
-    doctor) echo "-p --pid --stop --json -v --verbose" ;;
+    doctor) echo "-p --pid --stop --cause --vocabulary --id --for --json -v --verbose" ;;
     ps) echo "--json -v --verbose" ;;
     detach) echo "--force -v --verbose" ;;
   esac

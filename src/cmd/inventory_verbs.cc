@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cmd/console.h"
+#include "cmd/duration.h"
 #include "cmd/parse_arguments.h"
 #include "cmd/request.h"
 #include "cmd/verbs.h"
@@ -111,18 +112,64 @@ int explain_verb(int argument_count, const char* const* arguments) {
   return print_or_report(engine::explain(*request, options));
 }
 
+namespace {
+
+struct DoctorArguments {
+  doctor::Request request;
+  doctor::CauseRequest causes{.vocabulary_paths = default_vocabularies()};
+  std::vector<std::string> vocabularies;
+  std::string id;
+  std::string for_text = "10s";
+};
+
+void declare_doctor(CLI::App& app, DoctorArguments& arguments) {
+  CLI::Option* const pid = app.add_option("-p,--pid", arguments.request.pid, "also this process")
+                               ->check(whole_number(1));
+  app.add_flag("--stop", arguments.request.may_stop, "stop it for a moment, to look at its threads")
+      ->needs(pid);
+  CLI::Option* const cause = app.add_option("--cause", arguments.causes.pid,
+                                            "what joins by cause know of this process, alone")
+                                 ->check(whole_number(1))
+                                 ->excludes(pid);
+  app.add_option("--vocabulary", arguments.vocabularies, "more files or directories of tracepoints")
+      ->allow_extra_args(false)
+      ->needs(cause);
+  CLI::Option* const id =
+      app.add_option("--id", arguments.id,
+                     "trace it, and compare this regular expression in what it writes with the "
+                     "same in the question that it was written for")
+          ->needs(cause);
+  app.add_option("--for", arguments.for_text, "so long: 10s")->check(duration())->needs(id);
+  app.add_flag("--json", arguments.request.json, "one JSON object a line");
+}
+
+Expected<doctor::Diagnosis> diagnose_causes(const DoctorArguments& arguments) {
+  doctor::CauseRequest causes = arguments.causes;
+  causes.json = arguments.request.json;
+  causes.vocabulary_paths.insert(causes.vocabulary_paths.end(), arguments.vocabularies.begin(),
+                                 arguments.vocabularies.end());
+  if (arguments.id.empty()) return doctor::diagnose_causes(causes);
+  const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::Ends));
+  Console console(/*quiet=*/true);
+  causes.measure = doctor::MeasureRequest{.id = arguments.id,
+                                          .for_ns = CLEW_TRY(parse_duration(arguments.for_text)),
+                                          .stop_descriptor = stop.get(),
+                                          .notices = &console};
+  return doctor::diagnose_causes(causes);
+}
+
+}  // namespace
+
 int doctor_verb(int argument_count, const char* const* arguments) {
   CLI::App app{"Checks this machine, and a process, for what tracing needs.", "clew doctor"};
-  doctor::Request request;
-  CLI::Option* const pid =
-      app.add_option("-p,--pid", request.pid, "also this process")->check(whole_number(1));
-  app.add_flag("--stop", request.may_stop, "stop it for a moment, to look at its threads")
-      ->needs(pid);
-  app.add_flag("--json", request.json, "one JSON object a line");
+  DoctorArguments parsed;
+  declare_doctor(app, parsed);
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
-  const doctor::Diagnosis diagnosis = doctor::diagnose(request);
-  fmt::print("{}", diagnosis.text);
-  return diagnosis.problems == 0 ? kExitAnswered : kExitError;
+  const Expected<doctor::Diagnosis> diagnosis =
+      parsed.causes.pid == 0 ? doctor::diagnose(parsed.request) : diagnose_causes(parsed);
+  if (!diagnosis) return report(diagnosis.error());
+  fmt::print("{}", diagnosis->text);
+  return diagnosis->problems == 0 ? kExitAnswered : kExitError;
 }
 
 int ps_verb(int argument_count, const char* const* arguments) {

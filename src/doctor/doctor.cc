@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "doctor/cause.h"
 #include "doctor/findings.h"
 #include "doctor/machine.h"
 #include "doctor/process.h"
@@ -35,6 +36,29 @@ Diagnosis diagnose(const Request& request) {
   }
   diagnosis.text = request.json ? json_of(all) : text_of(all);
   return diagnosis;
+}
+
+namespace {
+
+void add_measured(const CauseRequest& request, Findings& findings) {
+  const auto measured = measure(request.pid, *request.measure, request.vocabulary_paths);
+  if (measured) return judge(*measured, findings);
+  findings.problem("measured", {.detail = measured.error().message});
+}
+
+}  // namespace
+
+Diagnosis diagnose_causes(const CauseRequest& request) {
+  const Expected<CauseView> view = read_cause_view(request.pid, request.vocabulary_paths);
+  Findings findings(fmt::format("process {}", request.pid));
+  if (view) {
+    findings = judge(*view);
+    if (request.measure) add_measured(request, findings);
+  } else {
+    findings.problem("process", {.detail = view.error().message});
+  }
+  return {.text = request.json ? json_of(findings.all()) : text_of(findings.all()),
+          .problems = findings.problems()};
 }
 
 }  // namespace clew::doctor

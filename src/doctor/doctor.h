@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
+
+#include "doctor/measure.h"
 
 namespace clew::doctor {
 
@@ -23,5 +26,15 @@ struct Diagnosis {
   uint32_t problems = 0;
 };
 Diagnosis diagnose(const Request& request);
+
+// What joins by cause know of a process, by these vocabularies. Nothing of it stands in the way of
+// tracing; a process that cannot be looked at is a problem.
+struct CauseRequest {
+  pid_t pid = 0;
+  std::vector<std::string> vocabulary_paths{};
+  std::optional<MeasureRequest> measure{};  // Also how often that is right.
+  bool json = false;
+};
+Diagnosis diagnose_causes(const CauseRequest& request);
 
 }  // namespace clew::doctor

@@ -243,6 +243,15 @@ std::string tracepoint_text(const query::TracepointDefinition& tracepoint, bool 
   return text;
 }
 
+std::string program_text(const query::Program& program, bool json) {
+  if (json) {
+    return dump_line({{"program", program.name},
+                      {"messages", query::text_of(program.profile)},
+                      {"how", causal::name_of(program.profile.how)}});
+  }
+  return fmt::format("{:<28} a program: {}\n", program.name, query::describe(program.profile));
+}
+
 std::string field_text(const query::FieldForm& field, bool json) {
   if (json) {
     return dump_line({{"field", field.name},
@@ -340,6 +349,9 @@ Expected<std::string> list_tracepoints(const NameRequest& request,
     if (pattern.matches(tracepoint.name)) text += tracepoint_text(tracepoint, request.json);
   }
   if (!text.empty() && !request.json) text += kOfAllTracepoints;
+  for (const query::Program& program : vocabulary.programs()) {
+    if (pattern.matches(program.name)) text += program_text(program, request.json);
+  }
   if (!text.empty() || pattern.matches_everything()) return text;
   const std::string near = nearest_name(request.pattern, names);
   return fail(ErrorCode::NotFound,

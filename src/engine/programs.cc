@@ -77,6 +77,15 @@ std::string Programs::describe(const Known& known) const {
   return fmt::format("{}: {}", what, query::describe(rest_));
 }
 
+Programs::Said Programs::say(int64_t pid) {
+  const Known* const known = look(pid);
+  if (known == nullptr) return {.name = name_of(pid), .text = "nothing is known of it"};
+  return {.name = known->name,
+          .text = describe(*known),
+          .table = known->table ? &tables_[*known->table] : nullptr,
+          .is_believed = believed(*known) != nullptr};
+}
+
 std::vector<std::string> Programs::describe(std::span<const int64_t> pids) {
   struct Group {
     const Known* known;

@@ -27,6 +27,13 @@ class Programs final : public causal::Profiles {
   void executes(int64_t pid) override { known_.erase(pid); }
   void ends(int64_t pid) override { known_.erase(pid); }
   std::string name_of(int64_t pid) override;
+  struct Said {
+    std::string name;
+    std::string text;                       // For people: what is taken for known.
+    const query::Program* table = nullptr;  // Of the programs; null: none says it.
+    bool is_believed = false;
+  };
+  [[nodiscard]] Said say(int64_t pid);
   // For people: what is taken for known, a line for each program of these processes.
   std::vector<std::string> describe(std::span<const int64_t> pids);
 

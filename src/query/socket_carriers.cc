@@ -32,7 +32,7 @@ constexpr std::array<OnwardName, 5> kOnwards = {
      {"blocking", Onward::Blocking,
       "writes onward for the message read last, also when it has waited"},
      {"slice", Onward::Slice, "writes onward for the only message between two waits for events"},
-     {"none", Onward::None, "nobody knows for which request it writes onward"}}};
+     {"none", Onward::None, "only its hand-overs say for which request it writes onward"}}};
 
 const OnwardName& row_of(Onward onward) {
   const auto* const found =

@@ -51,7 +51,8 @@ TEST(Programs, AreDescribed) {
   profile = {.onward = causal::Onward::None, .alternates = false};
   EXPECT_EQ(text_of(profile), "onward none, reply none (heuristic)");
   EXPECT_EQ(describe(profile),
-            "nobody knows for which request it writes onward, and answers in no order (heuristic)");
+            "only its hand-overs say for which request it writes onward, and answers in no order "
+            "(heuristic)");
 }
 
 TEST(Programs, AreSaidOnce) {

@@ -2,11 +2,13 @@
 // The application of the test bed, a program of a stranger: an HTTP server that asks redis and
 // PostgreSQL about the id in the path of a request, and answers with what both say.
 //
-//     hops_threads|hops_pool|hops_says PORT REDIS_HOST:PORT POSTGRESQL_HOST:PORT
+//     hops_threads|hops_pool|hops_tasks|hops_glib|hops_says PORT REDIS_HOST:PORT
+//     POSTGRESQL_HOST:PORT
 //
 // hops_threads has a thread for each connection. In the others one thread reads all connections,
-// and 8 workers take the requests from a queue; hops_says says so with <clew/cause.h>. Each thread
-// that works has its own connections to both servers.
+// and 8 workers take the requests from a queue; hops_says says so with <clew/cause.h>. The queue of
+// hops_tasks is one of functions, hops_glib has GThreadPools, and hops_uv has libuv's threads. Each
+// thread that works has its own connections to both servers.
 // GET /r/ID asks redis alone, /p/ID PostgreSQL alone, and any other path both.
 #include <array>
 #include <condition_variable>
@@ -15,17 +17,27 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#ifdef HAS_GLIB
+#include <glib.h>
+#endif
+#ifdef HAS_UV
+#include <uv.h>
+#endif
 
 #ifdef SAYS_CAUSES
 #include "clew/cause.h"
@@ -284,6 +296,9 @@ void serve_by_threads(int listener, const Addresses& addresses) {
 
 constexpr int kWorkers = 8;
 
+#ifdef POOL
+#include POOL  // Another Queue, and its start_workers().
+#else
 class Queue {
  public:
   void put(Job* job) {
@@ -317,6 +332,12 @@ void work(Queue& queue, const Addresses& addresses) {
   }
 }
 
+void start_workers(Queue& queue, const Addresses& addresses) {
+  for (int i = 0; i < kWorkers; ++i)
+    std::thread(work, std::ref(queue), addresses).detach();
+}
+#endif
+
 void watch(int poll, int fd) {
   epoll_event event = {.events = EPOLLIN, .data = {.fd = fd}};
   if (epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event) != 0) fail("epoll_ctl");
@@ -338,8 +359,7 @@ void read_requests(int fd, std::map<int, std::string>& read, Queue& queue) {
 
 void serve_by_pool(int listener, const Addresses& addresses) {
   Queue queue;
-  for (int i = 0; i < kWorkers; ++i)
-    std::thread(work, std::ref(queue), addresses).detach();
+  start_workers(queue, addresses);
   const int poll = epoll_create1(EPOLL_CLOEXEC);
   watch(poll, listener);
   std::map<int, std::string> read;

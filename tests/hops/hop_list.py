@@ -26,6 +26,9 @@ class Hop:
     servers: tuple  # Those that a request passes, which are all traced.
     paths: tuple  # What is sent.
     reaching: tuple  # Those of the paths whose requests get to the event behind.
+    entrance: str = "haproxy"  # The server that the load goes to.
+    chosen: str = "MostRecent"  # Of several events in front.
+    believes: str = "recipe"
 
     @property
     def needs_root(self):
@@ -34,13 +37,19 @@ class Hop:
 
     def query(self):
         return (f"from b in {self.behind.source} {self.behind.condition_of('b')}"
-                f"left join f in MostRecent({self.front.source}) on f -> b "
+                f"left join f in {self.chosen}({self.front.source}) on f -> b "
+                f"with cause >= {self.believes} "
                 f"select {self.front.text_of('f')} as front, {self.behind.text_of('b')} as behind, "
                 "f.pid as front_pid, f.tid as front_tid, f.time as front_time, "
                 "b.pid, b.tid, b.time")
 
 
+# A request as a proxy has read it, without a name of a function; it may try to read more. nginx
+# reads by another call.
+READS = Event('syscall_return("read")', "str(e.entry.buf, 64)")
+RECEIVES = Event('syscall_return("recvfrom")', "str(e.entry.ubuf, 64)")
 HAPROXY = Event("haproxy.request", "e.line")
+APACHE = Event("apache.request", "e.line")
 NGINX = Event("nginx.request_line", "e.line")
 # Its binary has no names of functions.
 MEMCACHED = Event('syscall_return("read")', "str(e.entry.buf, 64)",
@@ -55,7 +64,8 @@ def of_app(variant, function):
 
 
 # A request has been read, a thread begins to work for it, and is about to answer.
-READ = {variant: of_app(variant, "on_request") for variant in ("threads", "pool", "says")}
+READ = {variant: of_app(variant, "on_request")
+        for variant in ("threads", "pool", "says", "tasks", "glib", "uv")}
 ANSWERS = {variant: of_app(variant, "before_answer") for variant in READ}
 WORKED = {variant: of_app(variant, "work_on") for variant in READ}
 
@@ -89,4 +99,25 @@ HOPS = (
     Hop("within-pool", READ["pool"], WORKED["pool"], ("pool",), ("w",), ("w",)),
     Hop("within-says", READ["says"], WORKED["says"], ("says",), ("s",), ("s",)),
     Hop("within-postgresql", STATEMENT, PLAN, ("postgresql",), ("t",), ("t",)),
+    # Other proxies in front of nginx.
+    Hop("apache-nginx", APACHE, NGINX, ("apache", "nginx"), ("m", "t"), ("m", "t"),
+        entrance="apache"),
+    Hop("prefork-nginx", APACHE, NGINX, ("prefork", "nginx"), ("m", "t"), ("m", "t"),
+        entrance="prefork"),
+    Hop("squid-nginx", READS, NGINX, ("squid", "nginx"), ("m", "t"), ("m", "t"),
+        entrance="squid", chosen="First"),
+    # Pools of threads, which the load goes to.
+    Hop("tasks-redis", READ["tasks"], REDIS, ("tasks", "redis"), ("r",), ("r",), entrance="tasks"),
+    Hop("glib-redis", READ["glib"], REDIS, ("glib", "redis"), ("r",), ("r",), entrance="glib"),
+    Hop("uv-redis", READ["uv"], REDIS, ("uv", "redis"), ("r",), ("r",), entrance="uv"),
+    # Interpreters, of which nothing is believed: no pair is the right answer. What is guessed of
+    # node is wrong for some of the requests that have to wait for a connection.
+    Hop("node-nginx", READS, NGINX, ("node_proxy.js", "nginx"), ("m", "t"), ("m", "t"),
+        entrance="node_proxy.js", chosen="First"),
+    Hop("guess-node-nginx", READS, NGINX, ("node_proxy.js", "nginx"), ("m", "t"), ("m", "t"),
+        entrance="node_proxy.js", chosen="First", believes="heuristic"),
+    Hop("asyncio-redis", RECEIVES, REDIS, ("asyncio_app.py", "redis"), ("r",), ("r",),
+        entrance="asyncio_app.py", chosen="First"),
+    Hop("python-redis", RECEIVES, REDIS, ("python_pool.py", "redis"), ("r",), ("r",),
+        entrance="python_pool.py", chosen="First"),
 )

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-from servers import APPLICATIONS, ASKING_PATH, MEMCACHED_PATH
+from servers import APPLICATIONS, ASKING_PATH, MEMCACHED_PATH, REDIS_PATH
 
 ID = re.compile(r"h[0-9a-f]{16}")
 APPLICATION_PATHS = tuple(APPLICATIONS.values())
@@ -31,6 +31,8 @@ def expected_answer(path, identity):
         return f"memcached-{identity}"
     if path == ASKING_PATH:
         return f"{identity} {identity[::-1]}"
+    if path == REDIS_PATH:
+        return f"{identity} redis-{identity}"
     return f"{identity} redis-{identity} {identity[::-1]}"
 
 

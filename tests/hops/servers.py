@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import network
+from fronts import FRONTS, ORIGIN, Place
 from guardian import Guardian
 
 PATIENCE_S = 30
@@ -27,7 +28,9 @@ APPLICATIONS = {"threads": "t", "pool": "w", "says": "s"}
 MEMCACHED_PATH = "m"
 DELAYED_PATH = "d"  # To hops_threads, by a timer of nginx.
 ASKING_PATH = "a"  # To hops_threads, which has to allow it before.
-SERVERS = ("haproxy", "nginx", "memcached", "redis", "postgresql", *APPLICATIONS)
+REDIS_PATH = "r"  # Of applications that the load goes to: they ask redis alone.
+SERVERS = ("haproxy", "nginx", "memcached", "redis", "postgresql", *APPLICATIONS, *FRONTS,
+           ORIGIN)
 FIRST_PORT = 9001  # In a namespace of its own, and below what connections take for themselves.
 POSTGRESQL_USER = b"user\0tester\0database\0postgres\0\0"
 
@@ -123,13 +126,14 @@ def is_backend(pid):
 
 
 class Bed:
-    """All servers run when it is made. `programs` is the folder of the built applications. `limp`
-    names a server that answers over a slow wire."""
+    """All servers run when it is made, but for FRONTS, which need() starts. `programs` is the
+    folder of the built applications. `limp` names a server that answers over a slow wire."""
 
     def __init__(self, programs, limp=None):
         self._programs = {name: program(name) for name in (
             "haproxy", "nginx", "memcached", "redis-server", "initdb", "postgres")}
         self._is_root = os.geteuid() == 0
+        self._built = programs.resolve()
         if limp and not self._is_root:
             raise Missing("a limping hop needs namespaces, hence root")
         if self._is_root:
@@ -177,6 +181,17 @@ class Bed:
         if name == "postgresql":
             children = [child for child in children if is_backend(child)]
         return [pid, *map(int, children)]
+
+    def need(self, names):
+        """Those of FRONTS run from here on."""
+        place = Place(folder=self.folder, ports=self._ports, program=program, built=self._built,
+                      somebody=self._somebody(), is_root=self._is_root,
+                      redis="{}:{}".format(*self.address("redis")),
+                      postgresql="{}:{}".format(*self.address("postgresql")))
+        for name in names:
+            if name in FRONTS and name not in self._processes:
+                self._start(name, FRONTS[name](place, name))
+                self._wait_for(name)
 
     # --- the servers -----------------------------------------------------------------------------
 

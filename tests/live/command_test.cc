@@ -381,13 +381,15 @@ TEST(Command, ListOfAVocabularyTakesNoProcess) {
   const std::string path = testing::TempDir() + "listed." + std::to_string(getpid()) + ".toml";
   std::ofstream(path) << "[[tracepoint]]\nname = \"shop.submit\"\ndoc = \"A job waits\"\n"
                          "function = \"shopd!submit\"\nexports = { job = \"arg1\" }\n"
-                         "cause = \"put job\"\nhow = \"heuristic\"\n";
+                         "cause = \"put job\"\nhow = \"heuristic\"\n"
+                         "[[program]]\nname = \"shopd\"\nonward = \"last\"\nhow = \"heuristic\"\n";
   const Child::End end = clew({"list", "shop*", "--vocabulary", path});
   EXPECT_EQ(end.status, 0) << end.error;
   EXPECT_THAT(end.output,
               AllOf(HasSubstr("shop.submit "), HasSubstr("A job waits"), HasSubstr(".job = arg1"),
                     HasSubstr("at entry(\"shopd!submit\")"),
-                    HasSubstr("put job (heuristic): the request is handed over with job\n")));
+                    HasSubstr("put job (heuristic): the request is handed over with job\n"),
+                    HasSubstr("a program: writes onward for the message read last (heuristic)\n")));
   (void)std::filesystem::remove(path);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `clew doctor` says of real processes, and that it leaves them as they were.
 #include <csignal>
+#include <cstdio>
+#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -144,6 +146,52 @@ TEST(Doctor, SeesNamespacesAndLimits) {
   EXPECT_THAT(diagnosis.text("pid-namespace"), HasSubstr("process 1;"));
   EXPECT_EQ(diagnosis.verdict("mount-namespace"), "note");
   EXPECT_THAT(diagnosis.text("address-space"), HasSubstr("--as=unlimited"));
+}
+
+Diagnosis doctor_of_causes(pid_t pid, const std::string& vocabulary) {
+  Child child({.arguments = {CLEW_COMMAND, "doctor", "--json", "--cause", std::to_string(pid),
+                             "--vocabulary", vocabulary}});
+  const Child::End end = child.wait_for_end();
+  Diagnosis diagnosis;
+  diagnosis.status = end.status;
+  std::istringstream lines(end.output);
+  for (std::string line; std::getline(lines, line);) {
+    const auto finding = nlohmann::json::parse(line);
+    diagnosis.of_process[finding.at("check").get<std::string>()] = finding;
+  }
+  return diagnosis;
+}
+
+TEST(Doctor, SaysWhatIsKnownOfAProgramsRequests) {
+  const std::string vocabulary =
+      testing::TempDir() + "/forms." + std::to_string(getpid()) + ".toml";
+  std::ofstream(vocabulary) << R"(
+[[program]]
+name = "forms_pie"
+onward = "blocking"
+how = "heuristic"
+[[tracepoint]]
+name = "forms.work"
+function = ["forms_pie!main", "forms_pie!of_another_version"]
+cause = "begin"
+)";
+  Victim victim("forms_pie");
+  const ProcessState before = ProcessState::of(victim.pid());
+  const Diagnosis known = doctor_of_causes(victim.pid(), vocabulary);
+  EXPECT_EQ(known.status, 0);
+  EXPECT_THAT(known.text("program"), HasSubstr("forms."));
+  EXPECT_THAT(known.text("program"), HasSubstr("with cause >= heuristic"));
+  EXPECT_EQ(known.verdict("hand-over"), "note");
+  EXPECT_THAT(known.text("hand-over"), HasSubstr("of_another_version"));
+  EXPECT_THAT(known.text("unseen"), HasSubstr("pipes"));
+  expect_text_equals_file(victim.pid());
+  expect_no_residue(before, victim.pid());
+  const Diagnosis missing = doctor_of_causes(4194303, vocabulary);
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_EQ(missing.verdict("process"), "problem");
+  std::ofstream(vocabulary) << "[[program]]\nname = 3\n";
+  EXPECT_THAT(doctor_of_causes(victim.pid(), vocabulary).text("process"), HasSubstr("forms."));
+  std::remove(vocabulary.c_str());
 }
 
 TEST(Doctor, SaysWhenThereIsNoSuchProcess) {
