@@ -12,9 +12,8 @@
 #include <fmt/format.h>
 
 #include "engine/sites.h"
-#include "query/arithmetic.h"
+#include "plan/in_place.h"
 #include "query/print.h"
-#include "query/walk.h"
 
 namespace clew::engine {
 namespace {
@@ -101,13 +100,13 @@ namespace {
 // A hit whose key cannot be read would be missed, and others wrong.
 Expected<void> check_keys(const std::vector<query::Carrier>& carriers, const IsThere& is_there) {
   for (const query::Carrier& carrier : carriers) {
-    const bool reads = std::any_of(
-        carrier.keys.begin(), carrier.keys.end(),
-        [](const query::Expression& key) { return query::contains(key, query::reads_memory); });
-    if (!reads || !is_there(carrier.source)) continue;
+    const bool is_known =
+        std::all_of(carrier.keys.begin(), carrier.keys.end(), plan::is_known_at_hit);
+    if (is_known || !is_there(carrier.source)) continue;
     return fail(ErrorCode::InvalidQuery,
                 fmt::format("this query is not answered in place: {} hands over with an object "
-                            "that is read from memory (--plan emit answers it)",
+                            "that is read from memory, or noted at the call's entry (--plan emit "
+                            "answers it)",
                             query::print(carrier.source)));
   }
   return {};

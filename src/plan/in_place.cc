@@ -25,6 +25,14 @@ using query::Field;
 using query::Query;
 using query::Source;
 
+bool is_known_at_hit(const Expression& object) {
+  return !query::contains(object, [](const Expression& node) {
+    const bool is_noted = node.kind == ExpressionKind::Field &&
+                          (node.field == Field::EntryArgument || node.field == Field::Elapsed);
+    return is_noted || query::reads_memory(node);
+  });
+}
+
 bool Contexts::are_joined() const {
   return std::any_of(duties.begin(), duties.end(), [](const Duty& duty) {
     return duty.kind == Duty::Kind::Act && duty.act == ContextAct::Join;
@@ -240,7 +248,7 @@ Expected<Duty> Maker::act_of(const JoinRole& role, size_t source) const {
   CLEW_ASSERT(role.key_columns.size() == 1);
   Expression key = at_source(role.key_columns[0], source);
   // In a module that may come: a hit there could be missed.
-  if (query::contains(key, query::reads_memory)) {
+  if (!is_known_at_hit(key)) {
     const bool takes = *act == ContextAct::Take || *act == ContextAct::Join;
     duty.act = takes ? ContextAct::End : ContextAct::Lose;
     return duty;

@@ -60,6 +60,10 @@ struct InPlace {
   Contexts contexts;
 };
 
+// Whether the object of an act is known at each hit: not when it is read from memory, or noted at
+// the entry of the call, where a hit could be missed, and others be wrong.
+bool is_known_at_hit(const query::Expression& object);
+
 // Errors: InvalidQuery, with the reason why the query cannot be answered so.
 Expected<InPlace> in_place(const Joined& joined);
 
