@@ -67,6 +67,9 @@ enum class QueryAccessor : uint32_t {
   Caller,                    // (w): of a function of the kernel, at its entry.
   UserStack,                 // (w, dst, frames): stack_words(frames).
   KernelStack,               // (w, dst, frames): the same without the process.
+  // (address): what may be loaded from; a program has no other pointer to the kernel's memory.
+  // What is not there, and in some kernels all, loads as 0.
+  KernelMemory,
 };
 
 }  // namespace clew::abi

@@ -153,7 +153,7 @@ extern const char d_n_extension_fuel;  // Of a firing; 0 when no function of an 
 extern const char d_n_wants_stack_arguments;
 // Of one program.
 extern const char d_n_run_when;
-extern const char d_n_cookie;           // When the kernel keeps none for the attach point, else 0.
+extern const char d_n_cookie;           // Where it is for one attachment, else 0.
 extern const char d_n_knows_registers;  // Of a system call's context.
 extern const char d_n_argument_count;
 extern const char d_n_has_result;  // Of a function's return; what d_n_used_arguments has a bit for,
@@ -199,6 +199,12 @@ extern const char d_n_mount_point;
 extern const char d_n_mnt_root;
 extern const char d_n_mm_arg_start;
 extern const char d_n_mm_arg_end;
+}
+
+// The probe's cookie, which the kernel keeps for each attachment or the linker put in.
+[[gnu::always_inline]] inline uint64_t cookie_at(const void* context) {
+  const uint64_t own = number(d_n_cookie);
+  return own != 0 ? own : attach_cookie(context);
 }
 
 // The `and`s are instructions that the compiler cannot argue away, since the verifier has to see

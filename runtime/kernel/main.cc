@@ -139,12 +139,6 @@ namespace {
   return d_system_calls[number(d_n_system_calls_begin) + system_call];
 }
 
-// The probe's cookie, which the kernel keeps for each attachment or the linker put in.
-[[gnu::always_inline]] inline uint64_t cookie_at(const void* context) {
-  const uint64_t own = number(d_n_cookie);
-  return own != 0 ? own : attach_cookie(context);
-}
-
 // At a system call's begin or end.
 [[gnu::always_inline]] inline const uint64_t* call_registers(const uint64_t* context) {
   if (number(d_n_knows_registers) == 0) return user_registers();

@@ -111,7 +111,7 @@ int d_main_trace_event(const uint64_t* context) {
   no_registers(w);
   clear_arguments(w->header.arguments);
   w->header.arguments[0] = reinterpret_cast<uint64_t>(context);
-  run(w, attach_cookie(context));
+  run(w, cookie_at(context));
   release(w);
   return 0;
 }

@@ -29,6 +29,19 @@ std::vector<target::BtfParameter> tracepoint_parameters(const Btf& types, BtfId 
   return parameters;
 }
 
+std::vector<target::BtfParameter> named_tracepoint_parameters(const Btf& types,
+                                                              std::string_view name,
+                                                              BtfId tracepoint) {
+  auto parameters = tracepoint_parameters(types, tracepoint);
+  // int __traceiter_x(void *__data, arguments…);
+  const BtfId caller = types.find(BtfKind::Function, fmt::format("__traceiter_{}", name));
+  if (caller == target::kBtfVoid) return parameters;
+  auto named = types.parameters(types.at(caller).target);
+  if (named.size() != parameters.size() + 1) return parameters;
+  named.erase(named.begin());
+  return named;
+}
+
 Expected<FunctionType> find_function(const Btf& types, std::string_view name) {
   const BtfId function = types.find(BtfKind::Function, name);
   if (function == target::kBtfVoid) {

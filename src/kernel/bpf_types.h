@@ -25,6 +25,12 @@ Expected<target::BtfId> find_tracepoint(const target::Btf& types, std::string_vi
 std::vector<target::BtfParameter> tracepoint_parameters(const target::Btf& types,
                                                         target::BtfId tracepoint);
 
+// The same with their names, which only the function has that calls all probes. Without it they
+// have none.
+std::vector<target::BtfParameter> named_tracepoint_parameters(const target::Btf& types,
+                                                              std::string_view name,
+                                                              target::BtfId tracepoint);
+
 // A function of the kernel's core. NotFound.
 struct FunctionType {
   target::BtfId id = target::kBtfVoid;

@@ -145,6 +145,22 @@ int error_of_trampoline(uint32_t function) {
   return error_of(call_bpf(BPF_RAW_TRACEPOINT_OPEN, &open, offsetof(RawTracepointOpen, cookie)));
 }
 
+UntrustedPointers untrusted_pointers(const target::Btf& kernel) {
+  const target::BtfId function = kernel.find(target::BtfKind::Function, "bpf_rdonly_cast");
+  const target::BtfId type = kernel.find(target::BtfKind::Struct, "timespec64");
+  if (function == target::kBtfVoid || type == target::kBtfVoid) return {};
+  // r1 = 0 ; r2 = type ; call function ; r0 = *(u32*)r0 ; exit
+  const Instruction code[] = {{0xB7, 1, 0, 0},
+                              {0xB7, 2, 0, static_cast<int32_t>(type)},
+                              {0x85, BPF_PSEUDO_KFUNC_CALL << 4, 0, static_cast<int32_t>(function)},
+                              {0x61, 0, 0, 0},
+                              {0x95, 0, 0, 0}};
+  for (const bpf_prog_type kind : {BPF_PROG_TYPE_TRACEPOINT, BPF_PROG_TYPE_KPROBE}) {
+    if (!load(kind, code, 0).valid()) return {};
+  }
+  return {.function = function, .type = type};
+}
+
 bool takes_typed_tracepoint(uint32_t type) {
   return load(BPF_PROG_TYPE_TRACING, kReturnZero, BPF_TRACE_RAW_TP, type).valid();
 }

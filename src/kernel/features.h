@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "target/btf.h"
+
 namespace clew::kernel {
 
 struct Features {
@@ -37,6 +39,15 @@ int error_of_user_probes();
 // errno of putting a program that does nothing at the exit of this function of the kernel (fexit;
 // its type among the kernel's), and taking it away; 0 = it was there.
 int error_of_trampoline(uint32_t function);
+
+// bpf_rdonly_cast() (Linux 6.2) and a type that begins with a word of 64 bits, by their numbers
+// among the kernel's types; 0 where the kernel takes no program that loads by them. Tried at each
+// call.
+struct UntrustedPointers {
+  uint32_t function = 0;
+  uint32_t type = 0;
+};
+UntrustedPointers untrusted_pointers(const target::Btf& kernel);
 
 // Whether a program may be loaded for the tracepoint whose type among the kernel's has that number
 // (Linux 5.5; some kernels refuse programs of that kind). Tried at each call.

@@ -13,6 +13,7 @@
 #include "isa/opcode.h"
 #include "kernel/link_types.h"
 #include "kernel/older.h"
+#include "kernel/opcodes.h"
 #include "kernel/short_accessors.h"
 #include "kernel/to_bpf.h"
 
@@ -236,6 +237,11 @@ class Linker {
     return static_cast<int32_t>(begins_.at(name)) - static_cast<int32_t>(instruction + 1);
   }
 
+  static Instruction call_of_kernel(uint64_t function) {
+    if (function == 0) return {kMove, 0 | kWindowRegister << 4, 0, 0};
+    return {isa::kCallOpcode, BPF_PSEUDO_KFUNC_CALL << 4, 0, static_cast<int32_t>(function)};
+  }
+
   // The compiler leaves what is to be added to the symbol in the first immediate.
   Expected<void> resolve_address(uint32_t at, const std::string& name) {
     const auto found = symbols_.find(name);
@@ -243,6 +249,10 @@ class Linker {
       return fail(ErrorCode::Refused, fmt::format("the kernel has no '{}' yet", name));
     }
     Instruction& low = image_.code[at];
+    if (found->second.kind == Symbol::Kind::Function) {
+      low = call_of_kernel(found->second.value);
+      return {};
+    }
     Instruction& high = image_.code[at + 1];
     const Symbol& symbol = found->second;
     const int32_t addend = low.immediate;
@@ -261,6 +271,8 @@ class Linker {
         low.registers = static_cast<uint8_t>(low.destination() | BPF_PSEUDO_MAP_FD << 4);
         low.immediate = static_cast<int32_t>(symbol.value);
         return {};
+      case Symbol::Kind::Function:
+        break;
     }
     return {};
   }

@@ -22,9 +22,10 @@ namespace clew::kernel {
 
 // What a symbol that is no function stands for.
 struct Symbol {
-  enum class Kind : uint8_t { Number, MapAddress, Map };
+  // Function: of the kernel, by its type; 0 = it has none, and what the call gives is the window.
+  enum class Kind : uint8_t { Number, MapAddress, Map, Function };
   Kind kind = Kind::Number;
-  uint64_t value = 0;  // Number: itself; the others: the map's descriptor.
+  uint64_t value = 0;  // Number and Function: itself; the others: the map's descriptor.
 };
 using Symbols = std::map<std::string, Symbol, std::less<>>;
 

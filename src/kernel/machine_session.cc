@@ -174,6 +174,13 @@ struct MachineSession::Data {
     return enablings[group.enablings.front()].probe;
   }
 
+  // Whether it has one probe and never gets another, so that the program need not ask which fires.
+  [[nodiscard]] bool is_alone(const ProgramGroup& group) const {
+    const AttachKind kind = probe_of(group).kind;
+    return group.enablings.size() == 1 &&
+           (kind == AttachKind::RawTracepoint || kind == AttachKind::TraceEvent);
+  }
+
   // Those that the kernel has to attach.
   [[nodiscard]] std::vector<uint32_t> wanted(const ProgramGroup& group) const {
     std::vector<uint32_t> wanted;
@@ -197,6 +204,9 @@ struct MachineSession::Data {
 
   Expected<FileDescriptor> load_group(const ProgramGroup& group, std::string* log) {
     add_program_numbers(group, symbols);
+    if (is_alone(group)) {
+      symbols["d_n_cookie"] = {Symbol::Kind::Number, cookie(group.enablings.front())};
+    }
     const std::vector<ClauseStep> steps = steps_of(programs, group.key.clauses);
     const std::vector<ClauseStep> errors = steps_of(programs, programs.error_clauses);
     const Function arguments = make_static_arguments(group.key.static_arguments);

@@ -382,8 +382,25 @@ bool uses(const ProgramPlan& plan, std::string_view function) {
   return false;
 }
 
+namespace {
+
+// How programs load from any address of the kernel (bpf_rdonly_cast(), Linux 6.2): all of them have
+// to be compiled for a kernel that has none, too.
+void add_untrusted_pointers(const ProgramPlan& plan, target::BtfFiles& types, Symbols& symbols) {
+  UntrustedPointers found;
+  if (uses(plan, kUntrustedPointer)) {
+    const auto kernel = types.kernel();
+    if (kernel) found = untrusted_pointers(**kernel);
+  }
+  symbols[kUntrustedPointer] = {Symbol::Kind::Function, found.function};
+  symbols[kUntrustedType] = {Symbol::Kind::Number, found.type};
+}
+
+}  // namespace
+
 Expected<void> add_kernel_numbers(const ProgramPlan& plan, target::BtfFiles& types,
                                   Symbols& symbols) {
+  add_untrusted_pointers(plan, types, symbols);
   constexpr std::string_view kManagesWithout = "d_builtin_execname";
   bool is_needed = wants_user_stack(plan);
   for (const auto& [name, function] : accessor_functions(LoopKind::Open)) {

@@ -221,7 +221,20 @@ class ProbeTranslator {
     return {};
   }
 
+  // By a type with a word of 64 bits in front, of which the kernel lets any part be loaded.
+  void kernel_memory() {
+    function_.references.push_back({size(), false, kUntrustedType});
+    put({isa::kLoad64Opcode, 2, 0, 0});
+    put({});
+    function_.references.push_back({size(), false, kUntrustedPointer});
+    put({isa::kCallOpcode, 0, 0, 0});
+  }
+
   Expected<void> call(uint32_t accessor) {
+    if (accessor == number_of(abi::QueryAccessor::KernelMemory)) {
+      kernel_memory();
+      return {};
+    }
     for (const ProbeCallee& callee : kProbeCallees) {
       if (callee.accessor != accessor) continue;
       arguments(callee.shape);

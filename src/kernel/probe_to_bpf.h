@@ -14,6 +14,11 @@
 
 namespace clew::kernel {
 
+// Of the kernel, for QueryAccessor::KernelMemory: a function (Symbol::Kind::Function), and the
+// number of a type.
+inline constexpr char kUntrustedPointer[] = "d_k_untrusted_pointer";
+inline constexpr char kUntrustedType[] = "d_n_untrusted_type";
+
 // Its name is that of a clause (to_bpf.h). Errors: Refused for what has no meaning in the kernel.
 Expected<Function> probe_to_bpf(const isa::Program& program, uint32_t clause,
                                 std::span<const MachineExtensionCall> calls = {});

@@ -85,6 +85,25 @@ TEST(ProbeToBpf, KeepsBranchesAtTheirTargets) {
   EXPECT_EQ(function->references[1].instruction, 8U);
 }
 
+// What is behind the call is a load of the program's own, which the kernel has to allow.
+TEST(ProbeToBpf, AsksTheKernelForAPointerToItsMemory) {
+  Builder b;
+  b.move(Register::R1, 1)
+      .call(static_cast<abi::Accessor>(abi::QueryAccessor::KernelMemory))
+      .load(Size::Word, Register::R0, Register::R0, 0);
+  const Expected<Function> function = translate(b);
+  ASSERT_TRUE(function.has_value()) << function.error().message;
+  ASSERT_EQ(function->references.size(), 2U);
+  EXPECT_EQ(function->references[0].symbol, kUntrustedType);
+  EXPECT_EQ(function->code[function->references[0].instruction].destination(), 2);
+  EXPECT_EQ(function->references[1].symbol, kUntrustedPointer);
+  EXPECT_FALSE(function->references[1].is_call);  // Of none of ours.
+  const uint32_t call = function->references[1].instruction;
+  EXPECT_EQ(function->code[call].opcode, isa::kCallOpcode);
+  EXPECT_EQ(function->code[call + 1].source(), 0);
+  EXPECT_EQ(function->code[call + 1].offset, 0);
+}
+
 TEST(ProbeToBpf, RefusesWhatNoEventOfTheKernelHas) {
   Builder vector;
   vector.move(Register::R6, Register::R1)

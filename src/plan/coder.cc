@@ -37,6 +37,7 @@ Coder::Coder(const query::Query& query, const query::Source& source,
 
 void Coder::begin() {
   builder_.move(kContext, Register::R1);
+  if (environment_.for_kernel) builder_.move(kReadable, 0);
 }
 
 Expected<isa::Program> Coder::finish(std::string name) {

@@ -7,7 +7,7 @@
 // that is not a leaf is computed. Frame words are constant window addresses, so native code reads
 // and writes them in one instruction each. Fixed for the whole program:
 //     r6 context · r7 payload of the entry's record (exits that use its arguments) · r8 elapsed,
-//     when used · r9 cells
+//     when used · r9 cells; in the kernel r7 and r8 are those of load_of_kernel()
 // The program at a landing of the unwinder is of another kind: see coder_unwind.cc.
 #pragma once
 
@@ -251,6 +251,8 @@ class Coder {
   void write_out_of_line();
 
   Expected<void> load(const query::Expression& expression);
+  Expected<void> load_of_kernel(const query::Expression& expression, int32_t area);
+  void jump_if_readable(int32_t size_bytes, isa::Label target);
   Expected<int32_t> text_in_frame(const query::Expression& expression);
   Expected<void> store_text(const query::Expression& expression, isa::Register base,
                             int32_t offset);

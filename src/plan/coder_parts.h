@@ -15,6 +15,9 @@ namespace clew::plan {
 inline constexpr isa::Register kContext = isa::Register::R6;
 inline constexpr isa::Register kRecord = isa::Register::R7;
 inline constexpr isa::Register kElapsed = isa::Register::R8;
+// Of programs in the kernel.
+inline constexpr isa::Register kLoaded = isa::Register::R7;
+inline constexpr isa::Register kReadable = isa::Register::R8;
 
 static_assert(query::kArgumentsMax == 6 + abi::kStackArgumentsMax);
 static_assert(query::kVectorArgumentsMax == abi::kVectorArgumentsMax);

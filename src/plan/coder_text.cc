@@ -197,11 +197,63 @@ Label Coder::unreadable() {
 Expected<void> Coder::load(const Expression& expression) {
   const int32_t mark = frame_used_;
   const int32_t area = CLEW_TRY(reserve(8));
+  if (environment_.for_kernel && query::is_kernel_source(source_->kind)) {
+    CLEW_TRY(load_of_kernel(expression, area));
+    release(mark);
+    return {};
+  }
   CLEW_TRY(read_memory(expression, Register::R10, area));
   release(mark);
   builder_.load_number(Register::R0, Register::R10, area, expression.type.size_bytes,
                        expression.type.is_signed);
   return {};
+}
+
+// Loads the kernel's memory as it is, which is many times cheaper than a copy. What cannot be read
+// is 0 there, so a 0 is read once more by the accessor, and so are addresses of processes. But
+// where the page was read before, it is one. r7: the address; r8: one of a page that was read, or
+// 0.
+Expected<void> Coder::load_of_kernel(const Expression& expression, int32_t area) {
+  const query::Type type = expression.type;
+  const Label is_zero = builder_.label();
+  const Label read = builder_.label();
+  const Label done = builder_.label();
+  CLEW_TRY(integer(expression.operands[0]));
+  builder_.move(kLoaded, Register::R0)
+      .jump_if(Jump::SignedGreaterOrEqual, Register::R0, 0, read)
+      .move(Register::R1, Register::R0)
+      .call(static_cast<abi::Accessor>(abi::QueryAccessor::KernelMemory))
+      .load_number(Register::R0, Register::R0, 0, type.size_bytes, type.is_signed)
+      .jump_if(Jump::Equal, Register::R0, 0, is_zero)
+      .move(kReadable, kLoaded)
+      .bind(done);
+  out_of_line([this, type, area, is_zero, read, done] {
+    builder_.bind(is_zero);
+    jump_if_readable(static_cast<int32_t>(type.size_bytes), done);
+    builder_.bind(read)
+        .move(Register::R3, kLoaded)
+        .move(Register::R1, Register::R10)
+        .alu(Alu::Add, Register::R1, area)
+        .move(Register::R2, static_cast<int32_t>(type.size_bytes))
+        .call(abi::Accessor::TryRead)
+        .jump_if(Jump::Equal, Register::R0, 0, unreadable())
+        .load_number(Register::R0, Register::R10, area, type.size_bytes, type.is_signed)
+        .jump(done);
+  });
+  return {};
+}
+
+// Jumps when all bytes at r7 are in the page of r8.
+void Coder::jump_if_readable(int32_t size_bytes, Label target) {
+  constexpr int32_t kPageLog2 = 12;
+  builder_.move(Register::R1, kLoaded)
+      .move(Register::R2, kLoaded)
+      .alu(Alu::Add, Register::R2, size_bytes - 1)
+      .alu(Alu::Xor, Register::R1, kReadable)
+      .alu(Alu::Xor, Register::R2, kReadable)
+      .alu(Alu::Or, Register::R1, Register::R2)
+      .alu(Alu::ShiftRight, Register::R1, kPageLog2)
+      .jump_if(Jump::Equal, Register::R1, 0, target);
 }
 
 // Copies the memory that a Load, ReadString or ReadBytes names to [base + offset].

@@ -86,6 +86,10 @@ Expected<Value> Evaluator::error_number(const Value& event, Span span) {
 
 tl::unexpected<Error> Evaluator::fail_argument_count(const Value& event, Span span) {
   const ResolvedSource& source = source_of(event);
+  if (source.source.is_raw()) {
+    return fail(span,
+                fmt::format("{} has arguments by their names, and arg0", shown_source(source)));
+  }
   if (source.source.kind == SourceKind::Tracepoint) {
     return fail(span, fmt::format("{} has fields, and no arguments by number; arg0 is the address "
                                   "of its record",

@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "abi/aggregate.h"
@@ -205,6 +206,10 @@ constexpr bool is_kernel_function(SourceKind kind) {
   return kind == SourceKind::Kernel || kind == SourceKind::KernelReturn;
 }
 
+// The group of tracepoints that are asked for their arguments, as the code that fires them gives
+// them, and not for a record: "rawtp:sched_switch".
+inline constexpr std::string_view kRawGroup = "rawtp:";
+
 // What events of a recording are; recording_fields.h has their names.
 enum class RecordedKind : uint8_t { Block, Line, Call, Return, Exception, Signal };
 
@@ -229,6 +234,10 @@ struct Source {
   Span span;
 
   bool operator==(const Source& other) const;
+
+  [[nodiscard]] bool is_raw() const {
+    return kind == SourceKind::Tracepoint && function.starts_with(kRawGroup);
+  }
 };
 
 // --- the query ---------------------------------------------------------------------------------

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "query/diagnostic.h"
 #include "query/parse.h"
+#include "query/type_source.h"
 
 namespace clew::query {
 
@@ -94,7 +95,7 @@ constexpr std::string_view kSock = "((struct sock*)e.sk)";
 std::string address(std::string_view v6, std::string_view v4) {
   const std::string words = fmt::format("{}->__sk_common.{}.in6_u.u6_addr32", kSock, v6);
   return fmt::format(
-      "(e.family == 10 && {0}[2] != 0xffff0000) ? "
+      "({1}->__sk_common.skc_family == 10 && {0}[2] != 0xffff0000) ? "
       "(((uint64_t){0}[0] << 32 | {0}[1]) * 31) ^ ((uint64_t){0}[2] << 32 | {0}[3]) : "
       "(uint64_t){1}->__sk_common.{2}",
       words, kSock, v4);
@@ -106,7 +107,7 @@ std::string address(std::string_view v6, std::string_view v4) {
 std::string passage(std::string_view tracepoint, std::string_view position,
                     std::string_view condition) {
   return fmt::format(
-      "from e in tracepoint(\"sock:{0}\") where e.protocol == 6 && e.ret > 0{1} select "
+      "from e in tracepoint(\"{0}\") where e.ret > 0{1} && {4}->sk_protocol == 6 select "
       "(uint64_t)e.sk as socket, {2} as remote, {3} as local, "
       "(uint64_t){4}->__sk_common.skc_dport | "
       "(uint64_t)((struct inet_sock*)e.sk)->inet_sport << 16 | "
@@ -121,6 +122,18 @@ std::string passage(std::string_view tracepoint, std::string_view position,
 constexpr std::array<std::string_view, 7> kWaits = {
     "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6"};
 
+// The tracepoint's arguments, which cost less than its record; both have the same names.
+std::string sock_tracepoint(std::string_view name, TypeSource* types) {
+  Source raw;
+  raw.kind = SourceKind::Tracepoint;
+  raw.function = fmt::format("{}{}", kRawGroup, name);
+  if (types != nullptr) {
+    const auto known = types->parameters(raw);
+    if (known && !known->empty()) return raw.function;
+  }
+  return fmt::format("sock:{}", name);
+}
+
 }  // namespace
 
 Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types) {
@@ -133,8 +146,9 @@ Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types) {
       {Act::Connect,
        "from e in tracepoint(\"sock:inet_sock_set_state\") where e.newstate == 2 && "
        "e.protocol == 6 select (uint64_t)e.skaddr as socket"},
-      {Act::Send, passage("sock_send_length", "write_seq", "")},
-      {Act::Receive, passage("sock_recv_length", "copied_seq", " && (e.flags & 0x2002) == 0")}};
+      {Act::Send, passage(sock_tracepoint("sock_send_length", types), "write_seq", "")},
+      {Act::Receive, passage(sock_tracepoint("sock_recv_length", types), "copied_seq",
+                             " && (e.flags & 0x2002) == 0")}};
   for (const std::string_view name : kWaits) {
     asked.push_back(
         {Act::Wait,

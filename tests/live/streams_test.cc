@@ -106,9 +106,9 @@ TEST_F(Streams, AreExplained) {
                                 "last (recipe)\n"));
   EXPECT_THAT(recipe, HasSubstr(unsaid + ": requests end there\n"));
   // The kernel's probes are none of the edges that the answer counts.
-  EXPECT_THAT(recipe, HasSubstr("node     tracepoint(\"sock:sock_recv_length\") takes the request "
+  EXPECT_THAT(recipe, HasSubstr("node     tracepoint(\"rawtp:sock_recv_length\") takes the request "
                                 "over that the bytes are of (the class is its program's)\n"));
-  EXPECT_THAT(recipe, HasSubstr("(\"sock:sock_send_length\") hands the request over with its bytes"
+  EXPECT_THAT(recipe, HasSubstr("(\"rawtp:sock_send_length\") hands the request over with its bytes"
                                 "\n"));
   EXPECT_THAT(recipe, HasSubstr("(\"sock:inet_sock_set_state\") connects for the request\n"));
   say("slice", "heuristic");
@@ -156,8 +156,8 @@ TEST_F(Streams, AreDrawn) {
   ASSERT_EQ(graph.at("events").size(), 2U) << graph;
   for (const nlohmann::json& edge : graph.at("edges")) {
     EXPECT_EQ(edge.at("class"), "recipe");
-    EXPECT_EQ(edge.at("put"), "tracepoint(\"sock:sock_send_length\")");
-    EXPECT_EQ(edge.at("take"), "tracepoint(\"sock:sock_recv_length\")");
+    EXPECT_EQ(edge.at("put"), "tracepoint(\"rawtp:sock_send_length\")");
+    EXPECT_EQ(edge.at("take"), "tracepoint(\"rawtp:sock_recv_length\")");
   }
   const nlohmann::json& there = graph.at("events")[0];
   const nlohmann::json& back = graph.at("events")[1];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers the query checker's questions about the kernel's events: arguments of system calls and
-// fields of tracepoints from tracefs, arguments and results of functions and all types from BTF
-// (function_types.cc). Questions about sources in a process go to another TypeSource.
+// fields of tracepoints from tracefs; arguments of raw tracepoints, arguments and results of
+// functions and all types from BTF (function_types.cc). Questions about sources in a process go to
+// another TypeSource.
 #pragma once
 
 #include <optional>
@@ -49,6 +50,7 @@ class EventTypes final : public query::TypeSource {
   };
   Expected<std::vector<Function>> functions_of(const query::Source& source);
   Expected<std::vector<query::Parameter>> function_parameters(const query::Source& source);
+  Expected<std::vector<query::Parameter>> raw_parameters(const query::Source& source);
   std::vector<query::Parameter> parameters_of(const Function& function);
   Expected<query::TypeHandle> result_type(const query::Source& source);
   Expected<uint32_t> module_number(std::string_view module);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the kernel: their parameters, and the registers that the System V ABI passes them in
-// (psABI 3.2.3), as BTF has them. The kernel passes no floating point.
+// Functions and raw tracepoints of the kernel: their parameters, and the registers that the System
+// V ABI passes them in (psABI 3.2.3), as BTF has them. The kernel passes no floating point.
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "engine/kernel/event_types.h"
+#include "kernel/bpf_types.h"
 #include "target/kernel_symbols.h"
 
 namespace clew::engine {
@@ -96,6 +97,32 @@ Expected<std::vector<query::Parameter>> EventTypes::function_parameters(
     keep_common(common, parameters_of(function));
     if (common->empty()) break;
   }
+  return *common;
+}
+
+// Each argument is a word (include/trace/bpf_probe.h).
+Expected<std::vector<query::Parameter>> EventTypes::raw_parameters(const query::Source& source) {
+  const std::string name = source.function.substr(query::kRawGroup.size());
+  std::optional<std::vector<query::Parameter>> common;
+  for (const uint32_t id : CLEW_TRY(catalogue_.match({.provider = "rawtp", .name = name}))) {
+    const kernel::Probe& probe = *catalogue_.find(id);
+    CLEW_TRY(types_.kernel());
+    const uint32_t module = CLEW_TRY(module_number(probe.module));
+    const target::Btf& btf = types_of(module);
+    const target::BtfId type = CLEW_TRY(kernel::find_tracepoint(btf, probe.symbol));
+    std::vector<query::Parameter> own;
+    for (const auto& one : kernel::named_tracepoint_parameters(btf, probe.symbol, type)) {
+      query::Parameter parameter;
+      parameter.name = one.name;
+      parameter.type = handle_of(module, one.type);
+      parameter.index = static_cast<uint16_t>(own.size());
+      if (own.size() >= kRegisters) parameter.refusal = "it is behind the sixth";
+      own.push_back(std::move(parameter));
+    }
+    std::erase_if(own, [](const query::Parameter& one) { return one.name.empty(); });
+    keep_common(common, std::move(own));
+  }
+  if (!common) return fail(ErrorCode::NotFound, "no tracepoint of the kernel matches");
   return *common;
 }
 

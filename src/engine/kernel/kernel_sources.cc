@@ -32,6 +32,7 @@ class SiteFinder {
   Expected<void> add(uint16_t index, const Source& source) {
     source_ = &source;
     index_ = index;
+    if (source.is_raw()) return add_raw();
     if (source.kind == SourceKind::Tracepoint) return add_events();
     if (query::is_kernel_function(source.kind)) return add_functions();
     return source.kind == SourceKind::Profile ? add_clock() : add_calls();
@@ -109,10 +110,7 @@ class SiteFinder {
   Expected<void> add_events() {
     const std::vector<std::string> found = CLEW_TRY(events_.match(source_->function));
     if (found.empty()) return no_event();
-    if (found.size() > kTracepointsMax) {
-      return fail(ErrorCode::Limit, fmt::format("{} tracepoints match, {} are possible",
-                                                found.size(), kTracepointsMax));
-    }
+    if (found.size() > kTracepointsMax) return too_many(found.size());
     for (const std::string& name : found) {
       const kernel::TraceFormat format = CLEW_TRY(events_.format(name));
       kernel::Probe probe;
@@ -126,6 +124,34 @@ class SiteFinder {
       sites.back().names.function = probe.name;
     }
     return {};
+  }
+
+  Expected<void> add_raw() {
+    const std::string name = source_->function.substr(query::kRawGroup.size());
+    const std::vector<uint32_t> found =
+        CLEW_TRY(catalogue_.match({.provider = "rawtp", .name = name}));
+    if (found.empty()) return no_raw(name);
+    if (found.size() > kTracepointsMax) return too_many(found.size());
+    for (const uint32_t id : found) {
+      const kernel::Probe& probe = *catalogue_.find(id);
+      put(probe, "rawtp");
+      sites.back().names.function = probe.name;
+    }
+    return {};
+  }
+
+  [[nodiscard]] Expected<void> no_raw(std::string_view name) {
+    std::vector<std::string_view> names;
+    for (const uint32_t id : CLEW_TRY(catalogue_.match({.provider = "rawtp", .name = "*"})))
+      names.push_back(catalogue_.find(id)->name);
+    return fail(ErrorCode::NotFound,
+                fmt::format("the kernel's types (BTF) have no tracepoint '{}'{}", name,
+                            query::did_you_mean(name, names)));
+  }
+
+  [[nodiscard]] static Expected<void> too_many(size_t count) {
+    return fail(ErrorCode::Limit,
+                fmt::format("{} tracepoints match, {} are possible", count, kTracepointsMax));
   }
 
   [[nodiscard]] Expected<void> no_event() {

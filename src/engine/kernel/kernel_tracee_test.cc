@@ -16,6 +16,7 @@
 
 #include "answer/answer.h"
 #include "answer/kept_rows.h"
+#include "engine/kernel/event_types.h"
 #include "plan/evaluate.h"
 #include "plan/update.h"
 #include "query/parse.h"
@@ -200,6 +201,21 @@ std::vector<aggregate::Row> rows_of(const plan::Plan& plan, const aggregate::Tab
   return kept.rows;
 }
 
+// Attached and started, on this process.
+Expected<std::unique_ptr<KernelTracee>> trace(const std::string& text) {
+  kernel::Catalogue catalogue;
+  kernel::TraceEvents events;
+  EventTypes types(catalogue, events, nullptr, true);
+  const query::Query query = CLEW_TRY(
+      query::parse({.name = "query", .text = text}, {.vocabulary = nullptr, .types = &types}));
+  auto sites = find_kernel_sites(query, catalogue, events, false);
+  if (!sites) return tl::unexpected(sites.error().error);
+  auto tracee = CLEW_TRY(KernelTracee::make(query, std::move(*sites), {.pids = {getpid()}}, {}));
+  CLEW_TRY(tracee->attach());
+  CLEW_TRY(tracee->start(0));
+  return tracee;
+}
+
 template <typename Make>
 void compare(const std::string& text, const char* name, const std::vector<Call>& calls, Make make) {
   const Expected<query::Query> query = query::parse({.name = "query", .text = text}, {});
@@ -293,6 +309,69 @@ INSTANTIATE_TEST_SUITE_P(
         "+ 2))",
         "groupby e.arg2 & 15 as k where count() > 3 && k != 2 select k, count() orderby count() "
         "descending, k take 5"));
+
+// The record of an event is memory of the kernel, and these calls say what is in it: a word that is
+// 0 is read like all others, and one that is not there leaves the hit out.
+constexpr uint64_t kNoAddress = 0xDEAD'0000'0000'0100;  // Of nobody (include/linux/poison.h).
+constexpr const char* kOfRecords =
+    "from e in tracepoint(\"syscalls:sys_enter_getpriority\") let who = *(long *)(e.arg0 + 24) "
+    "where who < 100 select count(), sum(who), sum(*(int *)(e.arg0 + 24)), "
+    "sum(*(signed char *)(e.arg0 + 24)), sum(*(unsigned short *)(e.arg0 + 24)), "
+    "sum(who == 7 ? *(long *)(*(long *)(e.arg0 + 16)) : 1)";
+
+TEST(KernelMemory, IsLoadedAsItIsOrLeavesTheHitOut) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED IN THE KERNEL: it needs root";
+  const auto traced = trace(kOfRecords);
+  ASSERT_TRUE(traced.has_value()) << traced.error().message;
+  KernelTracee& tracee = **traced;
+  const std::array<int64_t, 6> who = {0, 5, -1, -200, 100, -32769};
+  for (const int64_t each : who)
+    (void)syscall(SYS_getpriority, 0, each);
+  for (const uint64_t which : {kNoAddress, ~uint64_t{0}, uint64_t{8}})
+    (void)syscall(SYS_getpriority, which, 7);
+  ASSERT_TRUE(tracee.detach().has_value());
+  const Expected<aggregate::Table> got = tracee.total();
+  ASSERT_TRUE(got.has_value()) << got.error().message;
+  // All but 100; as int, as signed and as unsigned parts; and 1 for each.
+  const int64_t parts = 0 + 5 - 1 + 56 - 1;
+  const int64_t halves = 0 + 5 + 65535 + 65336 + 32767;
+  EXPECT_EQ(show(rows_of(tracee.plan(), *got)),
+            fmt::format("5 {0} {0} {1} {2} 5 \n", 0 + 5 - 1 - 200 - 32769, parts, halves));
+  EXPECT_EQ(tracee.losses().missed, (collect::Causes{{"unreadable", 3}}));
+}
+
+// As the kernel's code has them: a pointer, where a record has what it points to.
+TEST(RawTracepoints, HaveArgumentsByTheirNamesAndTypes) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED IN THE KERNEL: it needs root";
+  const auto traced = trace(
+      "from e in tracepoint(\"rawtp:sys_enter\") where e.id == 140 && e.regs->orig_ax == 140 "
+      "select count(), sum(e.regs->si), sum(e.regs->di)");
+  ASSERT_TRUE(traced.has_value()) << traced.error().message;
+  KernelTracee& tracee = **traced;
+  for (const int64_t who : {3, 4, 2000})
+    (void)syscall(SYS_getpriority, 0, who);
+  ASSERT_TRUE(tracee.detach().has_value());
+  const Expected<aggregate::Table> got = tracee.total();
+  ASSERT_TRUE(got.has_value()) << got.error().message;
+  EXPECT_EQ(show(rows_of(tracee.plan(), *got)), "3 2007 0 \n");
+  EXPECT_TRUE(tracee.losses().missed.empty());
+}
+
+TEST(RawTracepoints, AreRefusedByNameWhereTheyAreNotOrHaveNoSuchArgument) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED IN THE KERNEL: it needs root";
+  const auto refusal = [](const std::string& text) {
+    const auto traced = trace(text);
+    return traced ? std::string() : traced.error().message;
+  };
+  EXPECT_NE(refusal("from e in tracepoint(\"rawtp:sys_entr\") select count()").find("'sys_enter'?"),
+            std::string::npos);
+  EXPECT_NE(refusal("from e in tracepoint(\"rawtp:sys_enter\") select e.arg1")
+                .find("has arguments by their names, and arg0"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal("from e in tracepoint(\"rawtp:sys_enter\") select e.reg").find("exports no 'reg'"),
+      std::string::npos);
+}
 
 }  // namespace
 }  // namespace clew::engine
