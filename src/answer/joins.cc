@@ -53,6 +53,10 @@ namespace {
 // Of Debian's kernels 27 µs were seen, on a busy machine.
 constexpr int64_t kLateNs = 1'000'000;
 
+int64_t time_of(std::span<const Value> event) {
+  return static_cast<int64_t>(plan::bits_of(event[plan::Joined::kTime]));
+}
+
 bool sends(const std::vector<plan::JoinRole>& roles) {
   const auto& carrier = roles[0].carrier;
   return carrier && carrier->cause.act == query::Act::Send;
@@ -166,6 +170,7 @@ JoinCounts Joins::counts() const {
 void Joins::fork(causal::Thread parent, const plan::JoinRole& role, Values event) {
   const auto child = static_cast<int64_t>(plan::bits_of(event[role.key_columns[0]]));
   const bool is_thread = plan::bits_of(event[role.key_columns[1]]) != 0;
+  last_seen_[child] = time_of(event);  // It begins behind that.
   sockets_.fork(parent, {.pid = is_thread ? parent.pid : child, .tid = child},
                 role.carrier->cause.how);
 }
@@ -177,7 +182,9 @@ causal::Passage passage_of(const plan::JoinRole& role, causal::Thread thread,
   std::array<uint64_t, query::kSocketKeys> keys{};
   std::transform(role.key_columns.begin(), role.key_columns.end(), keys.begin(),
                  [event](size_t column) { return plan::bits_of(event[column]); });
-  return query::passage_of(thread, keys);
+  causal::Passage passage = query::passage_of(thread, role.carrier->cause.medium, keys);
+  if (passage.count) passage.count->time = time_of(event);
+  return passage;
 }
 
 causal::Thread thread_of(std::span<const Value> event) {
@@ -203,10 +210,18 @@ void Joins::skip(const RowBatch& events) {
   counts_.skipped += events.size();
 }
 
+void Joins::see(causal::Thread thread, int64_t time) {
+  constexpr size_t kMost = 100'000;
+  if (last_seen_.size() >= kMost) last_seen_.clear();
+  const auto [seen, is_new] = last_seen_.try_emplace(thread.tid, causal::Passage::Count::kNever);
+  seen_before_ = std::exchange(seen->second, time);
+}
+
 void Joins::take_event(Values event) {
   const uint64_t source = plan::bits_of(event[plan::Joined::kSource]);
-  if (source >= joined_.roles.size()) return;  // A recording can say anything.
   const causal::Thread thread = thread_of(event);
+  if (looks_ahead_ns_ != 0) see(thread, time_of(event));
+  if (source >= joined_.roles.size()) return;  // A recording can say anything.
   if (observer_ != nullptr) observer_->comes(event, thread);
   std::optional<std::optional<Moment>> moment;
   for (const plan::JoinRole& role : joined_.roles[source]) {
@@ -261,9 +276,10 @@ void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event)
 }
 
 void Joins::act_on_socket(const plan::JoinRole& role, causal::Thread thread, Values event) {
-  const causal::Passage passage = passage_of(role, thread, event);
+  causal::Passage passage = passage_of(role, thread, event);
+  if (passage.count) passage.count->before = seen_before_;
   if (role.carrier->cause.act == query::Act::Receive) {
-    if (!sockets_.knows(passage)) send_ahead(passage);
+    send_ahead(passage);
     return sockets_.receive(passage);
   }
   const auto ahead = ahead_.find(passage.out);
@@ -286,13 +302,28 @@ void Joins::find_sends(RowBatch& events) {
   }
 }
 
-// Their thread is still in the call, and where it was before. Their rows are nobody's from then on.
+// Whether the thread is in a call that is seen to end at that row.
+bool Joins::is_in_call(causal::Thread thread, size_t call) const {
+  for (size_t i = at_ + 1; i < call; ++i) {
+    if (thread_of(events_->at(i)) == thread) return false;
+  }
+  return true;
+}
+
+// Their thread is still in the call, and where it was before: that is sure where the bytes have
+// numbers. Their rows are nobody's from then on.
 void Joins::send_ahead(const causal::Passage& received) {
   const auto ahead = ahead_.find(received.out.reversed());
   if (ahead == ahead_.end()) return;
   std::deque<Ahead>& sends = ahead->second;
-  while (!sends.empty() && causal::is_before(sends.front().sent.bytes.begin, received.bytes.end)) {
-    sockets_.send(sends.front().sent);
+  while (!sends.empty() && sockets_.lacks(received, sends.front().sent)) {
+    causal::Passage& sent = sends.front().sent;
+    if (sent.count) {
+      if (!is_in_call(sent.thread, sends.front().at)) return;
+      const auto seen = last_seen_.find(sent.thread.tid);
+      if (seen != last_seen_.end()) sent.count->before = seen->second;
+    }
+    sockets_.send(sent);
     events_->at(sends.front().at)[plan::Joined::kSource] =
         static_cast<int64_t>(joined_.roles.size());
     sends.pop_front();

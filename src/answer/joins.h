@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "aggregate/table.h"
@@ -55,6 +56,8 @@ class Joins {
   Joins(const Joins&) = delete;
   Joins& operator=(const Joins&) = delete;
 
+  // All that happens from now on comes.
+  void begin(causal::SocketNumbers numbers) { sockets_.begin(std::move(numbers)); }
   // Rows of events, in order, from `begin` to `end`; those behind are looked at. Shape::Events:
   // adds rows of the query's values. Shape::Groups: counts them, and leaves `rows` alone. Returns
   // where to go on, once `rows` are taken away; at the end that is `end`.
@@ -102,6 +105,8 @@ class Joins {
   void act(const plan::JoinRole& role, causal::Thread thread, Values event);
   void fork(causal::Thread parent, const plan::JoinRole& role, Values event);
   void act_on_socket(const plan::JoinRole& role, causal::Thread thread, Values event);
+  void see(causal::Thread thread, int64_t time);
+  [[nodiscard]] bool is_in_call(causal::Thread thread, size_t call) const;
   void find_sends(RowBatch& events);
   void send_ahead(const causal::Passage& received);
   void answer(RowBatch& joined, const std::optional<causal::Moment>& moment);
@@ -130,6 +135,10 @@ class Joins {
   std::map<causal::StreamKey, std::deque<Ahead>> ahead_;
   RowBatch* events_ = nullptr;  // Of take().
   size_t at_ = 0;
+  // When a thread was seen last, by its number: what it is in has begun behind that. And when that
+  // of the event was seen before.
+  std::unordered_map<int64_t, int64_t> last_seen_;
+  int64_t seen_before_ = causal::Passage::Count::kNever;
   int64_t looks_ahead_ns_ = 0;
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<size_t> first_stream_;                // By stage: where its streams are in Request.

@@ -98,6 +98,7 @@ void Sockets::lose() {
   threads_.clear();
   thread_ages_.clear();
   homes_.clear();
+  positions_.lose();
   streams_.lose();
 }
 
@@ -190,7 +191,18 @@ void Sockets::join(Thread thread, ContextKey key, EdgeClass how) {
 
 // --- reading -------------------------------------------------------------------------------------
 
+bool Sockets::lacks(const Passage& received, const Passage& sent) {
+  if (received.count) return positions_.lacks(received, sent);
+  return !streams_.has(received.out.reversed(), received.bytes) &&
+         is_before(sent.bytes.begin, received.bytes.end);
+}
+
 void Sockets::receive(const Passage& passage) {
+  receive_placed(passage.count ? positions_.place_received(passage) : passage);
+  counts_.unplaced = positions_.unplaced();
+}
+
+void Sockets::receive_placed(const Passage& passage) {
   const Profile* const profile = profile_of(passage.thread);
   if (profile != nullptr) {
     Socket& socket = socket_of(passage);
@@ -213,8 +225,8 @@ Sockets::Request Sockets::enter_read(const Passage& passage, Socket& socket,
   const Thread thread = passage.thread;
   std::vector<ContextKey> behind = streams_.receive(passage.out.reversed(), passage.bytes);
   // Whoever asks for no request of his own is not in the one that began where he was answered:
-  // else all that he ever asks would be one.
-  const bool is_answer = !passage.accepted && profile.alternates;
+  // else all that he ever asks would be one. At a pair of sockets no request begins.
+  const bool is_answer = !passage.accepted && !passage.is_of_pair && profile.alternates;
   const Request asked = alive(socket);
   if (is_answer && !asked) behind.clear();
   std::erase_if(behind, [this](ContextKey key) { return !graph_.request_of(key); });
@@ -241,7 +253,8 @@ Sockets::Request Sockets::enter_read(const Passage& passage, Socket& socket,
 Sockets::Request Sockets::begin_read(const Passage& passage, Socket& socket,
                                      const Profile& profile) {
   const Thread thread = passage.thread;
-  const Request asked = alive(socket);
+  Request asked;
+  if (!passage.is_of_pair) asked = alive(socket);
   if (!passage.accepted && asked) {
     if (graph_.request_of(thread) != asked) leave(thread);
     const ContextKey* const home = home_of(thread.pid, *asked);
@@ -314,6 +327,10 @@ void Sockets::connect(Thread thread, uint64_t id) {
 }
 
 void Sockets::send(const Passage& passage) {
+  send_placed(passage.count ? positions_.place_sent(passage) : passage);
+}
+
+void Sockets::send_placed(const Passage& passage) {
   const Profile* const profile = profile_of(passage.thread);
   Socket& socket = socket_of(passage);
   if (profile != nullptr && passage.accepted) return answer(passage, socket, *profile);
@@ -360,7 +377,9 @@ Sockets::Request Sockets::onward_of(const Passage& passage, Socket& socket,
     if (own) return own;
   }
   // The first message is of the slice that connected it; more of a message is of its request.
-  const bool goes_on = socket.is_new || (profile.alternates && !socket.is_answered);
+  // Either end of a pair may send as often as it likes.
+  const bool goes_on =
+      !passage.is_of_pair && (socket.is_new || (profile.alternates && !socket.is_answered));
   if (goes_on) {
     const Request same = alive(socket);
     if (same) return same;
@@ -390,6 +409,7 @@ void Sockets::answer(const Passage& passage, Socket& socket, const Profile& prof
 void Sockets::write(const Passage& passage, Request request) {
   if (!request) return;
   std::erase(thread_of(passage.thread).waiting, *request);
+  if (!passage.is_placed()) return;
   const std::optional<ContextKey> key = streams_.send(passage.out, passage.bytes);
   if (!key) {
     ++counts_.ambiguous;

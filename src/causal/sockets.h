@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "causal/graph.h"
+#include "causal/positions.h"
 #include "causal/streams.h"
 
 namespace clew::causal {
@@ -56,17 +57,9 @@ class Profiles {
   virtual std::string name_of(int64_t pid) = 0;
 };
 
-// What one call has sent or received.
-struct Passage {
-  Thread thread;
-  uint64_t socket = 0;  // Tells it from others of the machine, as long as it is there.
-  StreamKey out;        // From here to the peer.
-  ByteRange bytes;      // Of `out` when sent, else of its reverse.
-  bool accepted = false;
-};
-
 struct SocketCounts {
   uint64_t ambiguous = 0;  // Messages that could be of several requests.
+  uint64_t unplaced = 0;   // Messages of which nobody knows which bytes they are (positions.h).
   // Messages that were read by processes of which nothing is known, by process.
   std::map<int64_t, uint64_t> unknown{};
 };
@@ -83,8 +76,14 @@ class Sockets {
  public:
   // Borrows the graph, and the profiles, which may be null.
   Sockets(Graph& graph, Profiles* profiles, SocketLimits limits = {})
-      : graph_(graph), profiles_(profiles), limits_(limits), streams_(graph, limits.streams) {}
+      : graph_(graph),
+        profiles_(profiles),
+        limits_(limits),
+        streams_(graph, limits.streams),
+        positions_(streams_) {}
 
+  // No passage of a socket that is made from now on is missed.
+  void begin(SocketNumbers numbers) { positions_.begin(std::move(numbers)); }
   void connect(Thread thread, uint64_t socket);
   void send(const Passage& passage);
   void receive(const Passage& passage);
@@ -103,10 +102,8 @@ class Sockets {
   void put(Thread thread, ContextKey key, EdgeClass how);
   void take(Thread thread, ContextKey key, EdgeClass how);
   void join(Thread thread, ContextKey key, EdgeClass how);
-  // Whether the bytes can be told where they come from.
-  [[nodiscard]] bool knows(const Passage& received) const {
-    return streams_.has(received.out.reversed(), received.bytes);
-  }
+  // Whether what was received lacks bytes that a call may have sent that is seen later.
+  bool lacks(const Passage& received, const Passage& sent);
   void lose();
   [[nodiscard]] const SocketCounts& counts() const { return counts_; }
 
@@ -152,6 +149,8 @@ class Sockets {
   void note_read(const Passage& passage, const Profile& profile, uint64_t request);
   Request enter_read(const Passage& passage, Socket& socket, const Profile& profile);
   Request begin_read(const Passage& passage, Socket& socket, const Profile& profile);
+  void send_placed(const Passage& passage);
+  void receive_placed(const Passage& passage);
   void write(const Passage& passage, Request request);
   void answer(const Passage& passage, Socket& socket, const Profile& profile);
 
@@ -159,6 +158,7 @@ class Sockets {
   Profiles* profiles_;
   SocketLimits limits_;
   Streams streams_;
+  Positions positions_;
   SocketCounts counts_;
   uint64_t last_home_ = 0;
   std::map<uint64_t, Socket> sockets_;

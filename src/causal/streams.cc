@@ -70,21 +70,31 @@ void Streams::drop(const StreamKey& key, ByteRange bytes) {
 }
 
 void Streams::renew(const StreamKey& key) {
+  forget(key);
+  forget(key.reversed());
+}
+
+void Streams::forget(const StreamKey& key) {
+  const auto found = streams_.find(key);
+  if (found == streams_.end()) return;
+  for (const Sent& sent : found->second.sent)
+    graph_.forget(sent.key);
+  found->second.sent.clear();
+}
+
+void Streams::end(const StreamKey& key) {
   for (const StreamKey& one : {key, key.reversed()}) {
+    forget(one);
     const auto found = streams_.find(one);
     if (found == streams_.end()) continue;
-    for (const Sent& sent : found->second.sent)
-      graph_.forget(sent.key);
-    found->second.sent.clear();
+    ages_.erase(found->second.age);
+    streams_.erase(found);
   }
 }
 
 void Streams::drop_unread(const StreamKey& key) {
   const auto found = streams_.find(key);
-  if (found == streams_.end() || found->second.has_reader) return;
-  for (const Sent& sent : found->second.sent)
-    graph_.forget(sent.key);
-  found->second.sent.clear();
+  if (found != streams_.end() && !found->second.has_reader) forget(key);
 }
 
 bool Streams::has(const StreamKey& key, ByteRange bytes) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes on their way through TCP, and the context that each brings: by sequence number (RFC 9293,
-// section 3.4), which is the same at both ends, whatever was sent before anyone looked, and
-// however it was sent.
+// Bytes on their way through a connection, and the context that each brings: by number. TCP's are
+// its own (RFC 9293, section 3.4), which are the same at both ends, whatever was sent before anyone
+// looked, and however it was sent; those of UNIX sockets are counted (positions.h).
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ namespace clew::causal {
 
 // One direction of a connection.
 struct StreamKey {
-  uint64_t from = 0;  // Addresses: one of IPv4, or what 64 bits say of one of IPv6.
+  uint64_t from = 0;  // Addresses: one of IPv4, or what 64 bits say of one of IPv6; or sockets.
   uint64_t to = 0;
-  uint16_t from_port = 0;
+  uint16_t from_port = 0;  // UNIX sockets have none, and TCP's are not 0.
   uint16_t to_port = 0;
-  uint32_t space = 0;  // Of a loopback address: its network namespace.
+  uint32_t space = 0;  // Of a loopback address: its network namespace. Or who has the sockets now.
   auto operator<=>(const StreamKey&) const = default;
   [[nodiscard]] StreamKey reversed() const {
     return {.from = to, .to = from, .from_port = to_port, .to_port = from_port, .space = space};
@@ -39,6 +39,31 @@ struct ByteRange {
 inline bool is_before(uint32_t a, uint32_t b) {
   return static_cast<int32_t>(a - b) < 0;
 }
+
+// What stands in for numbers where bytes have none.
+struct PassageCount {
+  int64_t time = 0;         // Behind the call.
+  int64_t before = kNever;  // The call began behind this.
+  // Each tells the socket from others, also from one that was there before; 0: not known.
+  uint32_t own = 0;
+  uint32_t peers = 0;
+  std::optional<uint32_t> unread{};  // What the one that reads had then.
+  static constexpr int64_t kNever = INT64_MIN;
+};
+
+// What one call has sent or received.
+struct Passage {
+  using Count = PassageCount;
+  Thread thread;
+  uint64_t socket = 0;  // Tells it from others of the machine, as long as it is there.
+  StreamKey out;        // From here to the peer.
+  ByteRange bytes;      // Of `out` when sent, else of its reverse. With a count: from 0.
+  bool accepted = false;
+  bool is_of_pair = false;  // Neither end has accepted it.
+  std::optional<Count> count = std::nullopt;
+  // Whether anybody knows which bytes they are.
+  [[nodiscard]] bool is_placed() const { return bytes.begin != bytes.end; }
+};
 
 struct StreamLimits {
   size_t streams = 100'000;
@@ -63,6 +88,10 @@ class Streams {
   void drop(const StreamKey& stream, ByteRange bytes);
   // A new connection has these ends: both directions begin anew.
   void renew(const StreamKey& stream);
+  // Nobody knows any more which bytes were sent.
+  void forget(const StreamKey& stream);
+  // Its connection has ended.
+  void end(const StreamKey& stream);
   // Whoever reads what is sent has done so. Nobody was seen to, so that is somebody who is not
   // looked at.
   void drop_unread(const StreamKey& stream);

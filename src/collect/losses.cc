@@ -88,7 +88,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 26> kDescriptions = {{
+constexpr std::array<Description, 27> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -127,6 +127,8 @@ constexpr std::array<Description, 26> kDescriptions = {{
      "joins of two requests, which stay two"},
     {kMissedAmbiguous, "message that could be of several requests, and is of none",
      "messages that could be of several requests, and are of none"},
+    {kMissedUnplaced, "message on a UNIX connection of which is not known yet what was on its way",
+     "messages on UNIX connections of which is not known yet what was on its way"},
     {kMissedNoProgram,
      "message read by a program of which no vocabulary says what it does with it ([[program]])",
      "messages read by programs of which no vocabulary says what they do with them ([[program]])"},

@@ -45,6 +45,9 @@ inline constexpr std::string_view kMissedWeak = "weak_cause";
 inline constexpr std::string_view kMissedOtherRequest = "other_request";
 // Messages whose request could be one of several: what they bring or take along is not known.
 inline constexpr std::string_view kMissedAmbiguous = "ambiguous";
+// Messages on UNIX sockets, mostly of connections that are older than the session: which bytes are
+// whose is known when a call has seen how many there are.
+inline constexpr std::string_view kMissedUnplaced = "unplaced";
 // Messages that were read by programs of which no vocabulary says what they do with them.
 inline constexpr std::string_view kMissedNoProgram = "no_program";
 // Events that are joined with nothing, as others were lost near them.

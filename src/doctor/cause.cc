@@ -42,7 +42,7 @@ void judge_messages(const CauseView& view, Findings& findings) {
                                .refused = "requests that come or go with messages: the kernel's "
                                           "probes of them are of Linux 6.3"});
   } else {
-    findings.ok("messages", "TCP is followed, by what the kernel sees");
+    findings.ok("messages", "TCP and UNIX sockets are followed, by what the kernel sees");
   }
 }
 
@@ -82,9 +82,10 @@ void add(std::vector<std::string>& parts, size_t count, std::string_view what) {
 
 void judge_open(const CauseView& view, Findings& findings) {
   const engine::OpenCarriers& open = view.open;
-  findings.ok("connections", fmt::format("{} TCP sockets are open", open.tcp));
+  findings.ok("connections",
+              fmt::format("{} TCP and {} UNIX sockets are open", open.tcp, open.unix_sockets));
   std::vector<std::string> unseen;
-  add(unseen, open.unix_sockets, "UNIX sockets");
+  add(unseen, open.unix_datagrams, "UNIX sockets of datagrams");
   add(unseen, open.pipes, "ends of pipes");
   add(unseen, open.udp, "UDP sockets");
   add(unseen, open.other_sockets, "sockets of other kinds or other namespaces");

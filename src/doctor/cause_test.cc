@@ -76,9 +76,9 @@ TEST(DoctorOfCauses, KnowsWhoMaySeeMessages) {
 
 TEST(DoctorOfCauses, CountsWhatIsUnseen) {
   CauseView view = server_view();
-  view.open = {.tcp = 3, .unix_sockets = 2, .pipes = 4};
+  view.open = {.tcp = 3, .unix_datagrams = 2, .pipes = 4};
   EXPECT_EQ(cause_finding(judge(view), "unseen").detail,
-            "2 UNIX sockets, 4 ends of pipes are open, too");
+            "2 UNIX sockets of datagrams, 4 ends of pipes are open, too");
   EXPECT_EQ(judge(view).problems(), 0U);
 }
 

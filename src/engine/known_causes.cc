@@ -5,6 +5,7 @@
 #include <array>
 #include <climits>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -137,34 +138,47 @@ Expected<KnownCauses> find_known_causes(pid_t pid,
 
 namespace {
 
-// The numbers of sockets in a table of /proc/PID/net, whose lines have them in this column.
-std::set<std::string> sockets_in(pid_t pid, const char* table, size_t column) {
-  std::set<std::string> numbers;
+// The lines of a table of /proc/PID/net, in words (proc(5)).
+std::vector<std::vector<std::string>> lines_of(pid_t pid, const char* table) {
+  std::vector<std::vector<std::string>> lines;
   std::ifstream file(target::proc_path(pid, fmt::format("net/{}", table)));
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
-    std::string word;
-    for (size_t i = 0; i <= column && words; ++i)
-      words >> word;
-    if (words) numbers.insert(word);
+    lines.emplace_back(std::istream_iterator<std::string>(words),
+                       std::istream_iterator<std::string>());
+  }
+  return lines;
+}
+
+// The numbers of sockets in it, which are in this column.
+std::set<std::string> sockets_in(pid_t pid, const char* table, size_t column) {
+  std::set<std::string> numbers;
+  for (const std::vector<std::string>& line : lines_of(pid, table)) {
+    if (line.size() > column) numbers.insert(line[column]);
   }
   return numbers;
 }
 
 struct SocketTables {
-  explicit SocketTables(pid_t pid) : unix_sockets(sockets_in(pid, "unix", kUnixColumn)) {
+  explicit SocketTables(pid_t pid) {
+    for (const std::vector<std::string>& line : lines_of(pid, "unix")) {
+      if (line.size() <= kUnixColumn) continue;
+      (line[kUnixType] == kDatagrams ? unix_datagrams : unix_sockets).insert(line[kUnixColumn]);
+    }
     for (const char* const table : {"tcp", "tcp6"})
       tcp.merge(sockets_in(pid, table, kInetColumn));
     for (const char* const table : {"udp", "udp6"})
       udp.merge(sockets_in(pid, table, kInetColumn));
   }
 
-  // proc(5)
   static constexpr size_t kInetColumn = 9;
   static constexpr size_t kUnixColumn = 6;
+  static constexpr size_t kUnixType = 4;
+  static constexpr std::string_view kDatagrams = "0002";  // SOCK_DGRAM
   std::set<std::string> tcp;
   std::set<std::string> udp;
   std::set<std::string> unix_sockets;
+  std::set<std::string> unix_datagrams;
 };
 
 void add(std::string_view link, const SocketTables& tables, OpenCarriers& sum) {
@@ -177,6 +191,8 @@ void add(std::string_view link, const SocketTables& tables, OpenCarriers& sum) {
     ++sum.tcp;
   } else if (tables.unix_sockets.contains(number)) {
     ++sum.unix_sockets;
+  } else if (tables.unix_datagrams.contains(number)) {
+    ++sum.unix_datagrams;
   } else if (tables.udp.contains(number)) {
     ++sum.udp;
   } else {

@@ -47,6 +47,7 @@ Expected<KnownCauses> find_known_causes(pid_t pid,
 struct OpenCarriers {
   size_t tcp = 0;
   size_t unix_sockets = 0;
+  size_t unix_datagrams = 0;
   size_t udp = 0;
   size_t other_sockets = 0;
   size_t pipes = 0;

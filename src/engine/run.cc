@@ -24,6 +24,7 @@
 #include "session/recording.h"
 #include "session/request_recorder.h"
 #include "session/session.h"
+#include "target/socket_numbers.h"
 
 namespace clew::engine {
 namespace {
@@ -170,6 +171,7 @@ void Run::make_session() {
       .joined = joins_events ? &*compiled_.joined : nullptr,
       .profiles = compiled_.programs.get(),
       .observer = recorder_ ? &*recorder_ : nullptr,
+      .socket_numbers = [] { return causal::SocketNumbers{target::socket_numbers()}; },
       .warn = [this](std::string_view text) { notices_.warning(text); }};
   input.beside.lost = compiled_.lost;
   if (!processes_ && compiled_.uprobes)

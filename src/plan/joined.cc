@@ -125,6 +125,7 @@ void Separator::add_carrier(const query::Carrier& carrier) {
   const size_t at = add_emitter({carrier.source}, {.carrier = carrier});
   using Turn = Emitter::Turn;
   emitters_[at].turn = is_before_event(carrier.cause.act) ? Turn::Before : Turn::Behind;
+  emitters_[at].medium = carrier.cause.medium;
   emitters_[at].filters = carrier.conditions;
   for (const Expression& key : carrier.keys) {
     emitters_[at].leaf(key);

@@ -71,7 +71,7 @@ bool is_common_field(const Expression& expression) {
 }
 
 bool have_common_source(const Emitter& one, const Emitter& other) {
-  if (one.turn != other.turn) return false;
+  if (one.turn != other.turn || one.medium != other.medium) return false;
   return std::any_of(one.sources.begin(), one.sources.end(), [&other](const Source& source) {
     return std::any_of(other.sources.begin(), other.sources.end(),
                        [&source](const Source& its) { return is_same_place(source, its); });
@@ -102,7 +102,7 @@ class EventsMaker {
                              Expression& wanted) const;
   Expected<void> add_filters();
   void name_inputs();
-  std::vector<Source>::iterator find_source(const Source& source, Emitter::Turn turn);
+  std::vector<Source>::iterator find_source(const Source& source, const Emitter& emitter);
   size_t common_column(const Expression& field);
   size_t free_slot(const query::Type& type, const std::vector<size_t>& taken);
   void add_source(const Emitter& emitter, const Source& source);
@@ -110,7 +110,7 @@ class EventsMaker {
   std::vector<Emitter>& emitters_;
   const query::Reporter& report_;
   Joined& result_;
-  std::vector<Emitter::Turn> turns_;  // By source of `events`.
+  std::vector<const Emitter*> first_;  // By source of `events`.
 };
 
 size_t EventsMaker::common_column(const Expression& field) {
@@ -159,9 +159,9 @@ Expression bound(const Expression& expression, const Source& source) {
 // The place of one of the emitter's sources, with what it asks of it.
 void EventsMaker::add_source(const Emitter& emitter, const Source& source) {
   Query& events = result_.events;
-  auto found = find_source(source, emitter.turn);
+  auto found = find_source(source, emitter);
   if (found == events.sources.end()) {
-    turns_.push_back(emitter.turn);
+    first_.push_back(&emitter);
     Source made = source;
     made.inputs.clear();
     for (const query::Input& each : events.inputs)
@@ -251,17 +251,18 @@ Expected<void> EventsMaker::add_filters() {
     source.inputs.push_back(query::integer_constant(1, query::kInt32, {}));
   for (const Emitter& emitter : emitters_) {
     for (const Source& source : emitter.sources)
-      CLEW_TRY(add_filters(emitter, source, find_source(source, emitter.turn)->inputs[pass.index]));
+      CLEW_TRY(add_filters(emitter, source, find_source(source, emitter)->inputs[pass.index]));
   }
   events.where.push_back(std::move(pass));
   return {};
 }
 
-std::vector<Source>::iterator EventsMaker::find_source(const Source& source, Emitter::Turn turn) {
+std::vector<Source>::iterator EventsMaker::find_source(const Source& source,
+                                                       const Emitter& emitter) {
   std::vector<Source>& all = result_.events.sources;
   for (size_t i = 0; i < all.size(); ++i) {
-    if (turns_[i] == turn && is_same_place(all[i], source))
-      return all.begin() + static_cast<ptrdiff_t>(i);
+    const bool is_alike = first_[i]->turn == emitter.turn && first_[i]->medium == emitter.medium;
+    if (is_alike && is_same_place(all[i], source)) return all.begin() + static_cast<ptrdiff_t>(i);
   }
   return all.end();
 }

@@ -26,6 +26,9 @@ struct Emitter {
   // What happens at one hit in this order: a thread goes on in a request, there is an event, and it
   // hands over.
   enum class Turn : uint8_t { Before, Event, Behind } turn = Turn::Event;
+  // Who asks for other bytes has a probe for itself, which is over soon where these are not its
+  // own.
+  query::Medium medium = query::Medium::Tcp;
 
   size_t leaf(const query::Expression& expression) {
     const auto found = std::find(leaves.begin(), leaves.end(), expression);

@@ -62,7 +62,8 @@ bool is_of_sockets(const query::Carrier& carrier) {
 std::string describe(const query::Carrier& carrier, causal::EdgeClass least) {
   const query::Cause& cause = carrier.cause;
   if (is_of_sockets(carrier)) {
-    return fmt::format("{}{}", name_of(cause.act),
+    return fmt::format("{}{}{}", name_of(cause.act),
+                       cause.medium == query::Medium::Unix ? ", of UNIX sockets" : "",
                        cause.act == query::Act::Receive ? " (the class is its program's)" : "");
   }
   if (cause.act == query::Act::End) return std::string(name_of(cause.act));

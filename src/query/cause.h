@@ -49,10 +49,14 @@ enum class Act : uint8_t {
   Wait
 };
 
+// What bytes go through. Each has probes, and keys, of its own.
+enum class Medium : uint8_t { Tcp, Unix };
+
 struct Cause {
   Act act = Act::Begin;
-  bool across = false;  // send, receive: the key is the same in all processes.
-  std::string key;      // Of an export; empty for begin and end.
+  Medium medium = Medium::Tcp;  // Of Act::Send and Act::Receive.
+  bool across = false;          // send, receive: the key is the same in all processes.
+  std::string key;              // Of an export; empty for begin and end.
   causal::EdgeClass how = causal::EdgeClass::Recipe;
   bool operator==(const Cause&) const = default;
 };

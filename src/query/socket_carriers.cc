@@ -118,6 +118,39 @@ std::string passage(std::string_view tracepoint, std::string_view position,
       address("skc_v6_rcv_saddr", "skc_rcv_saddr"), kSock, position);
 }
 
+constexpr std::string_view kUnix = "((struct unix_sock*)e.sk)";
+constexpr std::string_view kUnixPeer = "((struct unix_sock*)((struct unix_sock*)e.sk)->peer)";
+
+std::string inode_of(std::string_view sock) {
+  return fmt::format("((struct socket_alloc*){}->sk_socket)->vfs_inode.i_ino", sock);
+}
+
+// Whoever has accepted a connection shares the address of the socket that listened; whoever
+// connects has none, or one for itself. A pair has none.
+std::string has_accepted(std::string_view own, std::string_view peer, std::string_view bit) {
+  return fmt::format(
+      "({0}->addr == 0 ? (uint64_t)0 : {1}->addr == 0 ? {2} : "
+      "{0}->addr->refcnt.refs.counter > 1 ? {2} : (uint64_t)0)",
+      own, peer, bit);
+}
+
+// Streams count bytes, and sockets that keep messages apart count these. Datagrams may come from
+// others than the peer.
+std::string unix_passage(std::string_view tracepoint, std::string_view unread,
+                         std::string_view condition) {
+  return fmt::format(
+      "from e in tracepoint(\"{0}\") where {2}->__sk_common.skc_family == 1 && e.ret > 0{1} && "
+      "{2}->sk_type != 2 && {3}->peer != 0 select "
+      "(uint64_t)e.sk as socket, (uint64_t){3}->peer as peer, "
+      "(uint64_t)(uint32_t){4} | ({3}->peer->sk_socket == 0 ? (uint64_t)0 : (uint64_t){5} << 32) "
+      "as numbers, "
+      "({2}->sk_type == 1 ? (uint64_t)e.ret : (uint64_t)1) | {6} | (uint64_t)({7}) << 32 | {8} "
+      "as bytes",
+      tracepoint, condition, kSock, kUnix, inode_of(kSock),
+      inode_of(fmt::format("{}->peer", kUnix)), has_accepted(kUnix, kUnixPeer, "(uint64_t)1 << 31"),
+      unread, has_accepted(kUnixPeer, kUnix, "(uint64_t)1 << 63"));
+}
+
 // Those that event loops wait in.
 constexpr std::array<std::string_view, 7> kWaits = {
     "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6"};
@@ -136,30 +169,63 @@ std::string sock_tracepoint(std::string_view name, TypeSource* types) {
 
 }  // namespace
 
-Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types) {
-  struct Asked {
-    Act act;
-    std::string text;
+namespace {
+
+// MSG_PEEK is 2, MSG_ERRQUEUE 0x2000.
+constexpr std::string_view kMoves = " && (e.flags & 0x2002) == 0";
+
+struct Asked {
+  Act act;
+  std::string text;
+  Medium medium = Medium::Tcp;
+};
+
+Expected<std::vector<Carrier>> carriers_of(const Asked& asked, TypeSource* types) {
+  const Cause cause{
+      .act = asked.act, .medium = asked.medium, .key = {}, .how = causal::EdgeClass::Sound};
+  return carriers_at({.name = "what the kernel knows of sockets", .text = asked.text}, cause,
+                     {.vocabulary = nullptr, .types = types});
+}
+
+// What waits in a stream is a number since Linux 6.17; before, it is known when nothing does.
+Expected<std::vector<Carrier>> receive_of_unix(TypeSource* types) {
+  const std::string queue = fmt::format("{}->sk_receive_queue.qlen", kSock);
+  const auto receive = [&](const std::string& of_stream) {
+    const std::string unread =
+        fmt::format("({}->sk_type == 1 ? {} : (uint64_t){})", kSock, of_stream, queue);
+    return Asked{.act = Act::Receive,
+                 .text = unix_passage(sock_tracepoint("sock_recv_length", types), unread, kMoves),
+                 .medium = Medium::Unix};
   };
-  // MSG_PEEK is 2, MSG_ERRQUEUE 0x2000, TCP_SYN_SENT 2, too.
+  auto counted = carriers_of(receive(fmt::format("(uint64_t){}->inq_len", kUnix)), types);
+  if (counted) return counted;
+  return carriers_of(
+      receive(fmt::format("({} == 0 ? (uint64_t)0 : (uint64_t){})", queue, kUnreadIsUnknown)),
+      types);
+}
+
+}  // namespace
+
+Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types) {
+  // TCP_SYN_SENT is 2.
   std::vector<Asked> asked = {
       {Act::Connect,
        "from e in tracepoint(\"sock:inet_sock_set_state\") where e.newstate == 2 && "
        "e.protocol == 6 select (uint64_t)e.skaddr as socket"},
       {Act::Send, passage(sock_tracepoint("sock_send_length", types), "write_seq", "")},
-      {Act::Receive, passage(sock_tracepoint("sock_recv_length", types), "copied_seq",
-                             " && (e.flags & 0x2002) == 0")}};
+      {Act::Receive, passage(sock_tracepoint("sock_recv_length", types), "copied_seq", kMoves)},
+      {Act::Send,
+       unix_passage(sock_tracepoint("sock_send_length", types), fmt::format("{}", kUnreadIsUnknown),
+                    ""),
+       Medium::Unix}};
   for (const std::string_view name : kWaits) {
     asked.push_back(
         {Act::Wait,
          fmt::format("from e in tracepoint(\"syscalls:sys_enter_{}\") select e.pid", name)});
   }
-  std::vector<Carrier> all;
+  std::vector<Carrier> all = CLEW_TRY(receive_of_unix(types));
   for (const Asked& each : asked) {
-    const Cause cause{.act = each.act, .key = {}, .how = causal::EdgeClass::Sound};
-    std::vector<Carrier> some =
-        CLEW_TRY(carriers_at({.name = "what the kernel knows of sockets", .text = each.text}, cause,
-                             {.vocabulary = nullptr, .types = types}));
+    std::vector<Carrier> some = CLEW_TRY(carriers_of(each, types));
     if (each.act == Act::Wait) some[0].keys.clear();
     // Only what interrupts, and so connects nothing, comes while the program runs.
     if (each.act == Act::Connect) some[0].source.ignores_nested = true;
@@ -180,8 +246,37 @@ bool is_loopback(uint64_t address) {
 
 }  // namespace
 
-Passage passage_of(causal::Thread thread, std::span<const uint64_t> keys) {
-  CLEW_ASSERT(keys.size() == kSocketKeys);
+namespace {
+
+Passage passage_of_unix(causal::Thread thread, std::span<const uint64_t> keys) {
+  CLEW_ASSERT(keys.size() >= kUnixKeys);
+  const auto key = [keys](UnixKey which) { return keys[static_cast<size_t>(which)]; };
+  constexpr uint64_t kIsServers = 1U << 31;
+  const uint64_t numbers = key(UnixKey::Numbers);
+  const uint64_t sent = key(UnixKey::Bytes) & UINT32_MAX;
+  const uint64_t waiting = key(UnixKey::Bytes) >> 32;
+  Passage passage;
+  passage.thread = thread;
+  passage.socket = key(UnixKey::Socket);
+  passage.out = {.from = passage.socket, .to = key(UnixKey::Peer)};
+  passage.bytes.end = static_cast<uint32_t>(sent & ~kIsServers);
+  const bool own_is_servers = (sent & kIsServers) != 0;
+  const bool peer_is_servers = (waiting & kIsServers) != 0;
+  passage.is_of_pair = own_is_servers == peer_is_servers;
+  passage.accepted = own_is_servers && !peer_is_servers;
+  Passage::Count& count = passage.count.emplace();
+  count.own = static_cast<uint32_t>(numbers);
+  count.peers = static_cast<uint32_t>(numbers >> 32);
+  const auto unread = static_cast<uint32_t>(waiting & ~kIsServers);
+  if (unread != kUnreadIsUnknown) count.unread = unread;
+  return passage;
+}
+
+}  // namespace
+
+Passage passage_of(causal::Thread thread, Medium medium, std::span<const uint64_t> keys) {
+  if (medium == Medium::Unix) return passage_of_unix(thread, keys);
+  CLEW_ASSERT(keys.size() >= kSocketKeys);
   const auto key = [keys](SocketKey which) { return keys[static_cast<size_t>(which)]; };
   const uint64_t ports = key(SocketKey::Ports);
   const auto peer = __builtin_bswap16(static_cast<uint16_t>(ports));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel knows of messages: who sends which bytes of a TCP stream, who reads them, and
-// where a thread waits for more. What programs do with them is a table of a vocabulary:
+// What the kernel knows of messages: who sends which bytes of a TCP stream or a UNIX socket, who
+// reads them, and where a thread waits for more. What programs do with them is a table of a
+// vocabulary:
 //
 //     [[program]]
 //     name = "nginx"             # the file name of its executable
@@ -42,7 +43,7 @@ std::string text_of(const causal::Profile& profile);
 // For people: "writes onward for the message read last (recipe)".
 std::string describe(const causal::Profile& profile);
 
-// Values of the keys of Act::Send and Act::Receive, in their order.
+// Values of the keys of Act::Send and Act::Receive by TCP, in their order.
 enum class SocketKey : uint8_t {
   Socket,  // Where the kernel has it.
   Remote,  // Addresses, in the order of the network: IPv4's, or 64 bits of IPv6's.
@@ -52,11 +53,21 @@ enum class SocketKey : uint8_t {
   Accepted,  // Not 0: its program has accepted it, and not connected it.
 };
 inline constexpr size_t kSocketKeys = 6;
+// By UNIX sockets.
+enum class UnixKey : uint8_t {
+  Socket,   // Where the kernel has it.
+  Peer,     // And the other end.
+  Numbers,  // Of their inodes: the own one, and the peer's above it, or 0.
+  Bytes,    // How many, and above it how many are unread. The highest bit of each of the two: it is
+            // the own end, or the peer's, that has been accepted.
+};
+inline constexpr size_t kUnixKeys = 4;
+inline constexpr uint32_t kUnreadIsUnknown = INT32_MAX;
 
 // Act::Connect has the first of these keys, Act::Wait none. `types` has the kernel's.
 Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types);
 
 // Of such keys.
-causal::Passage passage_of(causal::Thread thread, std::span<const uint64_t> keys);
+causal::Passage passage_of(causal::Thread thread, Medium medium, std::span<const uint64_t> keys);
 
 }  // namespace clew::query

@@ -85,7 +85,7 @@ TEST(SocketKeys, AreThoseOfTheKernel) {
   constexpr uint64_t kPorts = 0x7ULL << 32 | 0x901fULL << 16 | 0x50c3;
   const std::array<uint64_t, kSocketKeys> keys = {
       0xffff888000000000, 0x0100007f, 0x0200007f, kPorts, 0x5ULL << 32 | 0x10, 1};
-  const causal::Passage passage = passage_of({3, 4}, keys);
+  const causal::Passage passage = passage_of({3, 4}, Medium::Tcp, keys);
   EXPECT_EQ(passage.thread, (causal::Thread{3, 4}));
   EXPECT_EQ(
       passage.out,
@@ -96,11 +96,36 @@ TEST(SocketKeys, AreThoseOfTheKernel) {
   EXPECT_TRUE(passage.accepted);
 }
 
+TEST(UnixKeys, AreThoseOfTheKernel) {
+  constexpr uint64_t kOwn = 0xffff888000000000;
+  constexpr uint64_t kPeer = 0xffff888000000480;
+  const auto passage = [](uint64_t bytes) {
+    return passage_of({3, 4}, Medium::Unix,
+                      std::array<uint64_t, kUnixKeys>{kOwn, kPeer, 12ULL << 32 | 11, bytes});
+  };
+  const causal::Passage accepted = passage(7ULL << 32 | 0x80000064);
+  EXPECT_EQ(accepted.out, (causal::StreamKey{.from = kOwn, .to = kPeer}));
+  EXPECT_EQ(accepted.socket, kOwn);
+  EXPECT_EQ(accepted.bytes.end, 100);
+  EXPECT_TRUE(accepted.accepted);
+  EXPECT_FALSE(accepted.is_of_pair);
+  ASSERT_TRUE(accepted.count);
+  EXPECT_EQ(accepted.count->own, 11);
+  EXPECT_EQ(accepted.count->peers, 12);
+  EXPECT_EQ(accepted.count->unread, 7);
+  const causal::Passage connected = passage(0xffffffffULL << 32 | 100);
+  EXPECT_FALSE(connected.accepted);
+  EXPECT_FALSE(connected.is_of_pair);
+  EXPECT_EQ(connected.count->unread, std::nullopt);
+  EXPECT_TRUE(passage(100).is_of_pair);
+  EXPECT_FALSE(passage(100).accepted);
+}
+
 // Both ends of a connection between two namespaces have the same key.
 TEST(SocketKeys, OfOtherAddressesAreOfNoNamespace) {
   constexpr uint64_t kPorts = 0x7ULL << 32 | 0x901fULL << 16 | 0x50c3;
   const std::array<uint64_t, kSocketKeys> keys = {1, 0x0100000a, 0x0200000a, kPorts, 5, 0};
-  EXPECT_EQ(passage_of({3, 4}, keys).out.space, 0);
+  EXPECT_EQ(passage_of({3, 4}, Medium::Tcp, keys).out.space, 0);
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ Expected<void> Session::begin() {
   begun_ = Time::now();
   for (Source* each : input_.sources)
     CLEW_TRY(each->start(begin_ticks));
+  if (joins_ && input_.socket_numbers) joins_->begin(input_.socket_numbers());
   if (!input_.has_window) return {};
   for (Source* each : input_.sources)
     each->settle_window();
@@ -416,6 +417,7 @@ void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
   count_cause(losses.missed, collect::kMissedWeak, graph.weak);
   count_cause(losses.missed, collect::kMissedOtherRequest, graph.mixed);
   count_cause(losses.missed, collect::kMissedAmbiguous, counts.sockets.ambiguous);
+  count_cause(losses.missed, collect::kMissedUnplaced, counts.sockets.unplaced);
   count_cause(losses.missed, collect::kMissedBesideLoss, counts.skipped);
   count_cause(losses.dropped, collect::kDroppedRequests, graph.forgotten);
   count_cause(losses.dropped, collect::kDroppedJoinRows, counts.cut);

@@ -50,6 +50,7 @@ struct Input {
   const plan::Joined* joined = nullptr;
   causal::Profiles* profiles = nullptr;      // Of the processes whose events are joined, or null.
   answer::JoinObserver* observer = nullptr;  // Of these, or null.
+  std::function<causal::SocketNumbers()> socket_numbers{};  // As they are; or none.
   std::function<void(std::string_view)> warn = [](std::string_view) {};
 };
 

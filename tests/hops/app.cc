@@ -5,6 +5,7 @@
 //     hops_threads|hops_pool|hops_tasks|hops_glib|hops_says PORT REDIS_HOST:PORT
 //     POSTGRESQL_HOST:PORT
 //
+// A path in place of any of these is that of a UNIX socket.
 // hops_threads has a thread for each connection. In the others one thread reads all connections,
 // and 8 workers take the requests from a queue; hops_says says so with <clew/cause.h>. The queue of
 // hops_tasks is one of functions, hops_glib has GThreadPools, and hops_uv has libuv's threads. Each
@@ -30,6 +31,7 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #ifdef HAS_GLIB
@@ -61,21 +63,47 @@ constexpr const char* kSeparator = "\r\n\r\n";
 
 // --- connections ---------------------------------------------------------------------------------
 
-sockaddr_in address_of(const std::string& text) {
+struct Address {
+  sockaddr_storage bytes = {};
+  socklen_t size = 0;
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
+};
+
+Address address_of_path(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) fail(path);
+  path.copy(address.sun_path, path.size());
+  Address made;
+  std::memcpy(&made.bytes, &address, sizeof address);
+  made.size = sizeof address;
+  return made;
+}
+
+Address address_of(const std::string& text) {
+  if (text[0] == '/') return address_of_path(text);
   const size_t colon = text.find(':');
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(std::stoi(text.substr(colon + 1))));
   if (inet_pton(AF_INET, text.substr(0, colon).c_str(), &address.sin_addr) != 1) fail(text);
-  return address;
+  Address made;
+  std::memcpy(&made.bytes, &address, sizeof address);
+  made.size = sizeof address;
+  return made;
+}
+
+int socket_for(const Address& address) {
+  const int fd = socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return fd;
 }
 
 int connect_to(const std::string& text) {
-  const sockaddr_in address = address_of(text);
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fail(text);
+  const Address address = address_of(text);
+  const int fd = socket_for(address);
+  if (connect(fd, address.get(), address.size) != 0) fail(text);
   return fd;
 }
 
@@ -252,15 +280,13 @@ void answer(const Job& job, const Behind& behind) {
            "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + kSeparator + body);
 }
 
-int listen_at(uint16_t port) {
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+int listen_at(const std::string& where) {
+  const bool is_path = where[0] == '/';
+  const Address address = address_of(is_path ? where : "127.0.0.1:" + where);
+  const int fd = socket_for(address);
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fail("bind");
+  if (bind(fd, address.get(), address.size) != 0) fail("bind");
   if (listen(fd, 128) != 0) fail("listen");
   return fd;
 }
@@ -383,7 +409,7 @@ int main(int count, char** arguments) {
     return 2;
   }
   const Addresses addresses = {.redis = arguments[2], .postgresql = arguments[3]};
-  const int listener = listen_at(static_cast<uint16_t>(std::stoi(arguments[1])));
+  const int listener = listen_at(arguments[1]);
 #ifdef HAS_POOL
   serve_by_pool(listener, addresses);
 #else

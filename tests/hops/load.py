@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 
+import network
 from servers import APPLICATIONS, ASKING_PATH, MEMCACHED_PATH, REDIS_PATH
 
 ID = re.compile(r"h[0-9a-f]{16}")
@@ -38,8 +39,7 @@ def expected_answer(path, identity):
 
 class Connection:
     def __init__(self, address):
-        self._socket = socket.create_connection(address, timeout=TIMEOUT_S)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = network.connect(address, TIMEOUT_S)
         self._bytes = b""
 
     def __enter__(self):

@@ -59,6 +59,18 @@ def free_ports(count):
         return ports
 
 
+def connect(address, timeout_s):
+    """Of (host, port), or of the path of a UNIX socket."""
+    if isinstance(address, str):
+        made = socket.socket(socket.AF_UNIX)
+        made.settimeout(timeout_s)
+        made.connect(address)
+        return made
+    made = socket.create_connection(address, timeout=timeout_s)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
+
+
 def end_with_parent():
     _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
 

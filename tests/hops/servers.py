@@ -48,7 +48,7 @@ frontend front
     bind 127.0.0.1:{haproxy}
     default_backend back
 backend back
-    server nginx 127.0.0.1:{nginx}
+    server nginx {haproxys_nginx}
 """
 
 NGINX = """\
@@ -66,12 +66,12 @@ http {{
     proxy_http_version 1.1;
     proxy_set_header Connection "";
     limit_req_zone $server_addr zone=delayed:64k rate=200r/s;
-    upstream memcached {{ server {memcached_host}:{memcached}; keepalive 16; }}
-    upstream threads {{ server 127.0.0.1:{threads}; keepalive 16; }}
-    upstream pool {{ server 127.0.0.1:{pool}; keepalive 16; }}
-    upstream says {{ server 127.0.0.1:{says}; keepalive 16; }}
+    upstream memcached {{ server {memcached}; keepalive 16; }}
+    upstream threads {{ server {threads}; keepalive 16; }}
+    upstream pool {{ server {pool}; keepalive 16; }}
+    upstream says {{ server {says}; keepalive 16; }}
     server {{
-        listen 127.0.0.1:{nginx};
+        listen {nginx};
         location /m/ {{ set $memcached_key $uri; memcached_pass memcached; }}
         location /d/ {{ limit_req zone=delayed burst=500; proxy_pass http://threads; }}
         location ~ ^/a/(?<id>.+)$ {{ auth_request /allow; proxy_pass http://threads/p/$id; }}
@@ -99,9 +99,9 @@ def program(name):
 
 def listens(address):
     try:
-        with socket.create_connection(address, timeout=PATIENCE_S):
+        with network.connect(address, PATIENCE_S):
             return True
-    except ConnectionError:
+    except (ConnectionError, FileNotFoundError):
         return False
 
 
@@ -110,10 +110,10 @@ def takes_statements(address):
     for nothing or for a password."""
     message = struct.pack(">II", 8 + len(POSTGRESQL_USER), 3 << 16) + POSTGRESQL_USER
     try:
-        with socket.create_connection(address, timeout=PATIENCE_S) as connection:
+        with network.connect(address, PATIENCE_S) as connection:
             connection.sendall(message)
             return connection.recv(1) == b"R"
-    except ConnectionError:
+    except (ConnectionError, FileNotFoundError):
         return False
 
 
@@ -127,9 +127,10 @@ def is_backend(pid):
 
 class Bed:
     """All servers run when it is made, but for FRONTS, which need() starts. `programs` is the
-    folder of the built applications. `limp` names a server that answers over a slow wire."""
+    folder of the built applications. `limp` names a server that answers over a slow wire.
+    `by_unix`: those behind HAProxy have UNIX sockets."""
 
-    def __init__(self, programs, limp=None):
+    def __init__(self, programs, limp=None, by_unix=False):
         self._programs = {name: program(name) for name in (
             "haproxy", "nginx", "memcached", "redis-server", "initdb", "postgres")}
         self._is_root = os.geteuid() == 0
@@ -143,6 +144,7 @@ class Bed:
         self._wire = network.Wire(LIMP_DELAY_S) if limp else None  # Knows nothing of the guardian.
         self.guardian = Guardian(self.folder)
         self._limp = limp
+        self._by_unix = by_unix
         self._processes = {}
         ports = range(FIRST_PORT, 2 * FIRST_PORT)
         if not self._is_root:
@@ -171,6 +173,10 @@ class Bed:
             os.waitpid(self._wire.pid, 0)
 
     def address(self, name):
+        """(host, port), or the path of a UNIX socket."""
+        if self._by_unix and name != "haproxy":
+            file = f".s.PGSQL.{self._ports[name]}" if name == "postgresql" else f"{name}.sock"
+            return str(self.folder / file)
         host = network.FAR_HOST if name == self._limp else "127.0.0.1"
         return host, self._ports[name]
 
@@ -201,23 +207,32 @@ class Bed:
         self._start_postgresql()
         for name in ("memcached", "redis", "postgresql"):
             self._wait_for(name)
-        behind = ["{}:{}".format(*self.address(name)) for name in ("redis", "postgresql")]
+        behind = [self._as_argument(name) for name in ("redis", "postgresql")]
         for name in APPLICATIONS:
-            self._start(name, [programs / f"hops_{name}", str(self._ports[name]), *behind])
+            own = self.address(name) if self._by_unix else str(self._ports[name])
+            self._start(name, [programs / f"hops_{name}", own, *behind])
             self._wait_for(name)
         self._start_nginx()
         self._wait_for("nginx")
         self._start_haproxy()
         self._wait_for("haproxy")
 
+    def _as_argument(self, name, prefix=""):
+        address = self.address(name)
+        return f"{prefix}{address}" if self._by_unix else "{}:{}".format(*address)
+
     def _start_memcached(self):
-        self._start("memcached", [self._programs["memcached"], "-u", self._somebody(), "-U", "0",
-                                  "-l", self.address("memcached")[0],
-                                  "-p", str(self._ports["memcached"]), "-t", "4", "-m", "64"])
+        address = self.address("memcached")
+        where = (["-s", address, "-a", "777"] if self._by_unix else
+                 ["-U", "0", "-l", address[0], "-p", str(address[1])])
+        self._start("memcached", [self._programs["memcached"], "-u", self._somebody(), *where,
+                                  "-t", "4", "-m", "64"])
 
     def _start_redis(self):
-        self._start("redis", [self._programs["redis-server"], "--port", str(self._ports["redis"]),
-                              "--bind", self.address("redis")[0], "--save", "",
+        address = self.address("redis")
+        where = (["--port", "0", "--unixsocket", address] if self._by_unix else
+                 ["--port", str(address[1]), "--bind", address[0]])
+        self._start("redis", [self._programs["redis-server"], *where, "--save", "",
                               "--protected-mode", "no", "--dir", str(self.folder)])
 
     def _start_postgresql(self):
@@ -226,7 +241,7 @@ class Bed:
         subprocess.run([self._programs["initdb"], "-D", data, "-U", "tester", "-A", "trust",
                         "--no-sync", "--locale=C", "-E", "UTF8"], cwd=self.folder, user=user,
                        stdout=subprocess.DEVNULL, check=True)
-        host = self.address("postgresql")[0]
+        host = "" if self._by_unix else self.address("postgresql")[0]
         if self._limp == "postgresql":
             with open(f"{data}/pg_hba.conf", "a") as rules:
                 rules.write(f"host all all {network.NEAR_HOST}/32 trust\n")
@@ -238,8 +253,9 @@ class Bed:
                     user=user, ends_by=signal.SIGINT)
 
     def _start_nginx(self):
-        values = {**self._ports, "folder": self.folder, "user": "user root;\n" * self._is_root,
-                  "memcached_host": self.address("memcached")[0]}
+        values = {name: self._as_argument(name, "unix:")
+                  for name in ("memcached", "nginx", *APPLICATIONS)}
+        values.update(folder=self.folder, user="user root;\n" * self._is_root)
         configuration = self.folder / "nginx.conf"
         configuration.write_text(NGINX.format(**values))
         self._start("nginx", [self._programs["nginx"], "-c", str(configuration), "-p",
@@ -247,7 +263,8 @@ class Bed:
 
     def _start_haproxy(self):
         configuration = self.folder / "haproxy.cfg"
-        configuration.write_text(HAPROXY.format(**self._ports))
+        configuration.write_text(HAPROXY.format(haproxy=self._ports["haproxy"],
+                                                haproxys_nginx=self._as_argument("nginx", "unix@")))
         self._start("haproxy", [self._programs["haproxy"], "-q", "-db", "-f", str(configuration)])
 
     def _log_of(self, name):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins by cause whose requests travel by TCP: between a front and a back server that say nothing
-// of them, each of which knows the request's number from the message alone.
+// Joins by cause whose requests travel by TCP or UNIX sockets: between a front and a back server
+// that say nothing of them, each of which knows the request's number from the message alone.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -87,6 +87,12 @@ TEST_P(StreamsOf, BringItBackWithTheAnswer) {
 // connection for each, with the same port each time, by IPv6, and some of these together.
 INSTANTIATE_TEST_SUITE_P(Streams, StreamsOf,
                          testing::Values(0, 1, 2, 4, 8, 16, 32, 64, 128, 1 | 2 | 16, 128 | 64 | 2));
+// By UNIX sockets; those that keep messages apart; those of clients that have an address, too;
+// pairs.
+INSTANTIATE_TEST_SUITE_P(StreamsByUnix, StreamsOf,
+                         testing::Values(256, 256 | 1, 256 | 2, 256 | 4, 256 | 8, 256 | 16,
+                                         256 | 32, 256 | 64, 256 | 1 | 2 | 16, 512, 512 | 32, 1024,
+                                         1024 | 32 | 2, 4096, 4096 | 2 | 256));
 
 // Of each traced program, what becomes of its messages.
 TEST_F(Streams, AreExplained) {
@@ -111,6 +117,12 @@ TEST_F(Streams, AreExplained) {
   EXPECT_THAT(recipe, HasSubstr("(\"rawtp:sock_send_length\") hands the request over with its bytes"
                                 "\n"));
   EXPECT_THAT(recipe, HasSubstr("(\"sock:inet_sock_set_state\") connects for the request\n"));
+  EXPECT_THAT(recipe,
+              HasSubstr("(\"rawtp:sock_send_length\") hands the request over with its bytes, "
+                        "of UNIX sockets\n"));
+  EXPECT_THAT(recipe,
+              HasSubstr("takes the request over that the bytes are of, of UNIX sockets (the "
+                        "class is its program's)\n"));
   say("slice", "heuristic");
   const std::string heuristic = explained(
       "from b in entry(\"relay!back_request\") join f in First(entry(\"relay!front_request\")) "
@@ -170,26 +182,59 @@ TEST_F(Streams, AreDrawn) {
 }
 
 TEST_F(Streams, LeadIntoAnotherProcess) {
-  Victim victim("relay");
-  std::vector<std::string> more = arguments();
-  more.emplace_back("--follow");
-  Tracer tracer = Tracer::attach(victim.pid(), back_by_front(), more);
-  EXPECT_EQ(victim.ask("elsewhere 100").at("elsewhere"), 100);
-  const Report report = tracer.finish();
-  EXPECT_EQ(report.status, 0) << report.error;
-  EXPECT_EQ(report.calls(), (Numbers{{"right", 300}})) << report.summary << report.error;
+  for (const uint64_t how : {0, 256, 512}) {
+    Victim victim("relay");
+    victim.ask("how " + std::to_string(how));
+    std::vector<std::string> more = arguments();
+    more.emplace_back("--follow");
+    Tracer tracer = Tracer::attach(victim.pid(), back_by_front(), more);
+    EXPECT_EQ(victim.ask("elsewhere 100").at("elsewhere"), 100);
+    const Report report = tracer.finish();
+    EXPECT_EQ(report.status, 0) << report.error;
+    EXPECT_EQ(report.calls(), (Numbers{{"right", 300}})) << report.summary << report.error;
+  }
+}
+
+// With a descriptor that the one sends to the other, over a pair of UNIX sockets.
+TEST_F(Streams, GoOnWhereAConnectionIsHandedToAnotherProcess) {
+  for (const uint64_t how : {0, 256, 512}) {
+    Victim victim("relay");
+    victim.ask("how " + std::to_string(how));
+    std::vector<std::string> more = arguments();
+    more.emplace_back("--follow");
+    Tracer tracer = Tracer::attach(victim.pid(), back_by_front(), more);
+    EXPECT_EQ(victim.ask("handed 100").at("handed"), 100);
+    const Report report = tracer.finish();
+    EXPECT_EQ(report.status, 0) << report.error;
+    EXPECT_EQ(report.calls(), (Numbers{{"right", 300}})) << report.summary << report.error;
+  }
 }
 
 // The connections are older than the session.
 TEST_F(Streams, OfConnectionsThatWereThereBefore) {
+  for (const uint64_t how : {0, 256, 256 | 2, 512}) {
+    Victim victim("relay");
+    victim.ask("how " + std::to_string(how));
+    victim.tell("run 20000");
+    const Report report = run_clew({"run", "-p", std::to_string(victim.pid()), back_by_front(),
+                                    "--json", "--for", "200ms", "--vocabulary", path_.string()});
+    victim.answer();
+    EXPECT_EQ(report.status, 0) << report.error;
+    EXPECT_FALSE(report.calls().contains("wrong")) << report.summary;
+    EXPECT_GT(report.calls().at("right"), 100) << report.summary;
+  }
+}
+
+// What is read by splice() nobody sees. That shifts nothing: the rest is right or missing.
+TEST_F(Streams, OfUnixBehindWhatIsSplicedOutAreMissingAndNotWrong) {
   Victim victim("relay");
-  victim.tell("run 20000");
-  const Report report = run_clew({"run", "-p", std::to_string(victim.pid()), back_by_front(),
-                                  "--json", "--for", "200ms", "--vocabulary", path_.string()});
-  victim.answer();
+  victim.ask("how " + std::to_string(256 | 2048));
+  Tracer tracer = Tracer::attach(victim.pid(), back_by_front(), arguments());
+  victim.run(kEach);
+  const Report report = tracer.finish();
   EXPECT_EQ(report.status, 0) << report.error;
   EXPECT_FALSE(report.calls().contains("wrong")) << report.summary;
-  EXPECT_GT(report.calls().at("right"), 0) << report.summary;
+  EXPECT_GT(report.calls().at("right"), kEach) << report.summary;
 }
 
 TEST_F(Streams, OfAProgramThatNobodyKnowsAreNotTaken) {

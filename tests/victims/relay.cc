@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Victim `relay`: two servers behind each other, over TCP on the loopback interface, and clients
+// Victim `relay`: two servers behind each other, over TCP on the loopback interface or over UNIX
+// sockets, and clients
 // that ask the first one, several at a time. It asks the second one for each request, which knows
 // the request's number from the message alone. So what a join by cause finds can be compared with
 // what was so.
 //
 // `how N` says how messages travel from now on: the sum of the k... below. `elsewhere N` is `run N`
-// with the second server in a child process.
+// with the second server in a child process. In `handed N` the second server is here, and hands
+// each connection to a child when it has answered once.
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -24,6 +29,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,14 +41,19 @@ VICTIM_COUNTER(front_answer);
 
 namespace {
 
-constexpr uint64_t kPeeks = 1;      // Looks at a message before it is read.
-constexpr uint64_t kParts = 2;      // Sends and reads a message in parts.
-constexpr uint64_t kSpliced = 4;    // Sends it through a pipe, without a buffer.
-constexpr uint64_t kFile = 8;       // Sends it from a file.
-constexpr uint64_t kVectors = 16;   // By writev() and readv().
-constexpr uint64_t kOneShot = 32;   // A connection to the second server for each request.
-constexpr uint64_t kSamePort = 64;  // As before, with the same port each time.
-constexpr uint64_t kV6 = 128;       // Over IPv6.
+constexpr uint64_t kPeeks = 1;         // Looks at a message before it is read.
+constexpr uint64_t kParts = 2;         // Sends and reads a message in parts.
+constexpr uint64_t kSpliced = 4;       // Sends it through a pipe, without a buffer.
+constexpr uint64_t kFile = 8;          // Sends it from a file.
+constexpr uint64_t kVectors = 16;      // By writev() and readv().
+constexpr uint64_t kOneShot = 32;      // A connection to the second server for each request.
+constexpr uint64_t kSamePort = 64;     // As before, with the same port each time.
+constexpr uint64_t kV6 = 128;          // Over IPv6.
+constexpr uint64_t kUnix = 256;        // Over UNIX sockets.
+constexpr uint64_t kPackets = 512;     // Over those that keep messages apart.
+constexpr uint64_t kBound = 1024;      // Over UNIX sockets, and who connects has an address, too.
+constexpr uint64_t kSpliceOut = 2048;  // The second server splices each 4th out, and does no work.
+constexpr uint64_t kPair = 4096;       // The servers have pairs of UNIX sockets.
 constexpr int kClients = 3;
 
 std::atomic<uint64_t> how = 0;
@@ -75,9 +86,22 @@ union Address {
   sockaddr any;
   sockaddr_in v4;
   sockaddr_in6 v6;
+  sockaddr_un local;
 };
 
+constexpr uint64_t kAnyUnix = kUnix | kPackets | kBound;
+
+// In place of a port, a name that no file has.
+Address local(uint16_t port) {
+  Address made{};
+  made.local.sun_family = AF_UNIX;
+  const std::string name = "relay." + std::to_string(getpid()) + "." + std::to_string(port);
+  std::copy(name.begin(), name.end(), &made.local.sun_path[1]);
+  return made;
+}
+
 Address loopback(uint16_t port) {
+  if (travels(kAnyUnix)) return local(port);
   Address made{};
   if (travels(kV6)) {
     made.v6.sin6_family = AF_INET6;
@@ -92,15 +116,22 @@ Address loopback(uint16_t port) {
 }
 
 socklen_t size_of(const Address& address) {
+  if (address.any.sa_family == AF_UNIX) return sizeof address.local;
   return address.any.sa_family == AF_INET6 ? sizeof address.v6 : sizeof address.v4;
 }
 
-int make_socket(uint16_t port) {
-  const Address address = loopback(port);
-  const int made = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+// The address of a UNIX socket comes from here.
+std::atomic<uint16_t> last_name = 0;
+
+int make_socket(uint16_t port, bool listens) {
+  const bool is_unix = travels(kAnyUnix);
+  const Address address = loopback(is_unix && port == 0 ? ++last_name : port);
+  const int type = travels(kPackets) ? SOCK_SEQPACKET : SOCK_STREAM;
+  const int made = socket(address.any.sa_family, type | SOCK_CLOEXEC, 0);
   const int on = 1;
   VICTIM_CHECK(setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0);
-  VICTIM_CHECK(bind(made, &address.any, size_of(address)) == 0);
+  if (listens || !is_unix || travels(kBound))
+    VICTIM_CHECK(bind(made, &address.any, size_of(address)) == 0);
   return made;
 }
 
@@ -108,17 +139,25 @@ uint16_t port_of(int socket) {
   Address address{};
   socklen_t size = sizeof address;
   VICTIM_CHECK(getsockname(socket, &address.any, &size) == 0);
+  if (address.any.sa_family == AF_UNIX) {
+    const std::string_view name(&address.local.sun_path[1]);
+    const std::string_view number = name.substr(name.rfind('.') + 1);
+    uint16_t port = 0;
+    std::from_chars(number.data(), number.data() + number.size(), port);
+    return port;
+  }
   return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
 }
 
 int listen_anywhere() {
-  const int made = make_socket(0);
+  const int made = make_socket(0, true);
   VICTIM_CHECK(listen(made, 64) == 0);
   return made;
 }
 
 // What is sent goes at once.
 int without_delay(int socket) {
+  if (travels(kAnyUnix)) return socket;
   const int on = 1;
   VICTIM_CHECK(setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0);
   return socket;
@@ -130,7 +169,7 @@ int accept_from(int listener) {
 }
 
 int connect_to(uint16_t port, uint16_t from) {
-  const int made = make_socket(from);
+  const int made = make_socket(from, false);
   const Address address = loopback(port);
   VICTIM_CHECK(connect(made, &address.any, size_of(address)) == 0);
   return without_delay(made);
@@ -185,6 +224,21 @@ void send_message(int to, const Message& message) {
   }
 }
 
+bool receive_spliced(int from, Message& message) {
+  std::array<int, 2> ends{};
+  VICTIM_CHECK(pipe(ends.data()) == 0);
+  size_t read = 0;
+  while (read < message.size()) {
+    const ssize_t moved = splice(from, nullptr, ends[1], nullptr, message.size() - read, 0);
+    if (moved <= 0) break;
+    VICTIM_CHECK(::read(ends[0], &message[read], static_cast<size_t>(moved)) == moved);
+    read += static_cast<size_t>(moved);
+  }
+  close(ends[0]);
+  close(ends[1]);
+  return read == message.size();
+}
+
 // False: the other end is closed.
 bool receive_message(int from, Message& message) {
   size_t read = 0;
@@ -205,8 +259,11 @@ bool receive_message(int from, Message& message) {
 
 void serve_back(int connection) {
   Message message{};
-  while (receive_message(connection, message)) {
-    back_request(number_in(message));
+  uint64_t count = 0;
+  while (true) {
+    const bool is_spliced = travels(kSpliceOut) && ++count % 4 == 0;
+    if (!(is_spliced ? receive_spliced : receive_message)(connection, message)) break;
+    if (!is_spliced) back_request(number_in(message));
     send_message(connection, message);
   }
   close(connection);
@@ -251,6 +308,8 @@ class Front {
     }
     for (const auto& [client, server] : server_of_)
       close(server);
+    for (std::thread& each : behind_pairs_)
+      each.join();
     close(loop_);
   }
 
@@ -264,11 +323,19 @@ class Front {
     const auto known = server_of_.find(client);
     if (known != server_of_.end()) return known->second;
     const bool is_same = travels(kSamePort) && last_port_ != 0;
-    const int made = connect_to(back_, is_same ? last_port_ : 0);
-    if (travels(kSamePort)) last_port_ = port_of(made);
+    const int made = travels(kPair) ? make_pair() : connect_to(back_, is_same ? last_port_ : 0);
+    if (travels(kSamePort) && !travels(kAnyUnix)) last_port_ = port_of(made);
     watch(made);
     client_of_[made] = client;
     return server_of_[client] = made;
+  }
+
+  // A second server of its own is at the other end.
+  int make_pair() {
+    std::array<int, 2> ends{};
+    VICTIM_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    behind_pairs_.emplace_back(serve_back, ends[1]);
+    return ends[0];
   }
 
   bool take_request(int client) {
@@ -305,6 +372,7 @@ class Front {
   uint16_t last_port_ = 0;
   std::map<int, int> server_of_;  // By client,
   std::map<int, int> client_of_;  // and the other way round.
+  std::vector<std::thread> behind_pairs_;
 };
 
 // --- the clients ---------------------------------------------------------------------------------
@@ -345,6 +413,94 @@ void elsewhere(uint64_t rounds) {
   victim_print("elsewhere", rounds);
 }
 
+// --- connections that go from a process to another one -------------------------------------------
+
+union Control {
+  std::array<char, CMSG_SPACE(sizeof(int))> bytes;
+  cmsghdr header;
+};
+
+void hand(int to, int connection) {
+  Control control{};
+  char byte = 0;
+  iovec part = {&byte, 1};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = control.bytes.size();
+  control.header.cmsg_level = SOL_SOCKET;
+  control.header.cmsg_type = SCM_RIGHTS;
+  control.header.cmsg_len = CMSG_LEN(sizeof connection);
+  std::memcpy(CMSG_DATA(&control.header), &connection, sizeof connection);
+  VICTIM_CHECK(sendmsg(to, &message, MSG_NOSIGNAL) == 1);
+  close(connection);
+}
+
+// Negative: there are no more.
+int take_handed(int from) {
+  Control control{};
+  char byte = 0;
+  iovec part = {&byte, 1};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = control.bytes.size();
+  if (recvmsg(from, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
+  int connection = -1;
+  std::memcpy(&connection, CMSG_DATA(&control.header), sizeof connection);
+  return connection;
+}
+
+void serve_handed(int from) {
+  std::vector<std::thread> threads;
+  while (true) {
+    const int connection = take_handed(from);
+    if (connection < 0) break;
+    threads.emplace_back(serve_back, connection);
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+}
+
+void hand_on(int listener, int to) {
+  while (true) {
+    const int connection = accept_from(listener);
+    if (connection < 0) break;
+    Message message{};
+    VICTIM_CHECK(receive_message(connection, message));
+    back_request(number_in(message));
+    send_message(connection, message);
+    hand(to, connection);
+  }
+  close(to);
+}
+
+void handed(uint64_t rounds) {
+  std::array<int, 2> ends{};
+  VICTIM_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  const int front = listen_anywhere();
+  const int back = listen_anywhere();
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    close(back);
+    serve_handed(ends[1]);
+    _exit(0);
+  }
+  close(ends[1]);
+  std::thread hands(hand_on, back, ends[0]);
+  run_clients(front, port_of(back), rounds);
+  VICTIM_CHECK(shutdown(back, SHUT_RDWR) == 0);
+  hands.join();
+  int status = 0;
+  VICTIM_CHECK(waitpid(child, &status, 0) == child && status == 0);
+  close(back);
+  close(front);
+  victim_print("handed", rounds);
+}
+
 void set_how(uint64_t which) {
   how = which;
   victim_print("how", which);
@@ -366,4 +522,4 @@ extern "C" uint64_t victim_run(uint64_t rounds) {
 }
 
 extern "C" const VictimCommand victim_commands[] = {
-    {"how", set_how}, {"elsewhere", elsewhere}, {nullptr, nullptr}};
+    {"how", set_how}, {"elsewhere", elsewhere}, {"handed", handed}, {nullptr, nullptr}};
