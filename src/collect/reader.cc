@@ -251,7 +251,7 @@ void Reader::add_slot_causes(uint32_t slot, Losses& losses) const {
   const uint64_t begin = slot * view_.slot_stride_bytes + view_.region_offset + at;
   if (!present_.any(begin, begin + abi::kContextCountersBytes)) return;
   const auto word = [&](abi::ContextCounter counter, uint32_t further = 0) {
-    return load_word(region_at(slot) + at + 8 * (static_cast<uint32_t>(counter) + further));
+    return load_word(region_at(slot) + at + 8 * (size_t{static_cast<uint32_t>(counter)} + further));
   };
   count_cause(losses.causal, kCausalRequests, word(abi::ContextCounter::Requests));
   count_cause(losses.causal, kCausalUnjoined, word(abi::ContextCounter::Unjoined));

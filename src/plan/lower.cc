@@ -360,12 +360,13 @@ Expected<isa::Program> Lowering::tail_call_program(const query::Source& source, 
   coder.begin();
   if (has_record) coder.take_record({});
   const Duty* const duty = duty_of(static_cast<size_t>(&source - query_.sources.data()));
-  if (duty != nullptr && duty->kind != Duty::Kind::Answer)
+  if (duty != nullptr && duty->kind != Duty::Kind::Answer) {
     coder.builder()
         .move(Register::R1, static_cast<int32_t>(abi::ContextAct::Lose))
         .move(Register::R2, 0)
         .move(Register::R3, 0)
         .call(abi::Accessor::ContextAct);
+  }
   CLEW_ASSERT(coder.site_constants() == main.site_constants());
   coder.count_loss(offsetof(abi::RegionHeader, missed_tail_call));
   return coder.finish("tail call");
