@@ -135,13 +135,7 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
     std::vector<query::Carrier> threads = CLEW_TRY(query::carriers_of_threads(request.types));
     std::move(threads.begin(), threads.end(), std::back_inserter(carriers));
   }
-  if (!request.sockets.empty()) {
-    std::vector<query::Carrier> all = carriers;
-    all.insert(all.end(), request.sockets.begin(), request.sockets.end());
-    auto joined = plan::separate(query, all, request.report, request.also);
-    // There are too many sources with them.
-    if (joined || joined.error().code != ErrorCode::Limit) return joined;
-  }
+  carriers.insert(carriers.end(), request.sockets.begin(), request.sockets.end());
   return plan::separate(query, carriers, request.report, request.also);
 }
 

@@ -12,7 +12,6 @@
 #include "query/arithmetic.h"
 #include "query/fields.h"
 #include "query/print.h"
-#include "query/syntax.h"
 #include "query/walk.h"
 
 namespace clew::plan {
@@ -292,10 +291,10 @@ Expected<void> EventsMaker::run(const std::vector<Field>& also) {
       add_source(emitter, source);
   }
   Query& events = result_.events;
-  if (events.sources.size() > query::kSourcesMax) {
+  if (events.sources.size() > kEventSourcesMax) {
     return fail(ErrorCode::Limit, fmt::format("the query has {} sources with those of its joins "
                                               "and of what carries causes, {} are possible",
-                                              events.sources.size(), query::kSourcesMax));
+                                              events.sources.size(), kEventSourcesMax));
   }
   CLEW_TRY(add_filters());
   name_inputs();

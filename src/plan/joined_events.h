@@ -15,6 +15,9 @@
 
 namespace clew::plan {
 
+// Of all streams and all carriers.
+inline constexpr size_t kEventSourcesMax = 512;
+
 // Events of one stream, or of one carrier.
 struct Emitter {
   std::vector<query::Source> sources;
