@@ -217,11 +217,23 @@ void Joins::see(causal::Thread thread, int64_t time) {
   seen_before_ = std::exchange(seen->second, time);
 }
 
+namespace {
+
+// Whether the thread is in no call that sends or receives: in its program, where it enters one, and
+// where one of these returns.
+bool is_outside_calls(const plan::Joined& joined, uint64_t source) {
+  const query::SourceKind kind = joined.events.sources[source].kind;
+  return !query::is_kernel_source(kind) || kind == query::SourceKind::Syscall ||
+         joined.roles[source][0].carrier.has_value();
+}
+
+}  // namespace
+
 void Joins::take_event(Values event) {
   const uint64_t source = plan::bits_of(event[plan::Joined::kSource]);
   const causal::Thread thread = thread_of(event);
-  if (looks_ahead_ns_ != 0) see(thread, time_of(event));
   if (source >= joined_.roles.size()) return;  // A recording can say anything.
+  if (looks_ahead_ns_ != 0 && is_outside_calls(joined_, source)) see(thread, time_of(event));
   if (observer_ != nullptr) observer_->comes(event, thread);
   std::optional<std::optional<Moment>> moment;
   for (const plan::JoinRole& role : joined_.roles[source]) {
@@ -319,7 +331,8 @@ void Joins::send_ahead(const causal::Passage& received) {
   while (!sends.empty() && sockets_.lacks(received, sends.front().sent)) {
     causal::Passage& sent = sends.front().sent;
     if (sent.count) {
-      if (!is_in_call(sent.thread, sends.front().at)) return;
+      // Without numbers, of one that alone sends there: nobody else can have been in between.
+      if (!sockets_.sends_alone(sent) || !is_in_call(sent.thread, sends.front().at)) return;
       const auto seen = last_seen_.find(sent.thread.tid);
       if (seen != last_seen_.end()) sent.count->before = seen->second;
     }

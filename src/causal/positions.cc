@@ -34,11 +34,14 @@ ByteRange range(uint64_t begin, uint64_t end) {
 // nobody knows, unless all of them were taken before.
 bool SocketNumbers::are_before(uint32_t number) const {
   constexpr uint32_t kAtATime = 1'024;
-  constexpr uint32_t kMost = UINT32_MAX - (UINT32_MAX >> 4);  // They begin again some time.
+  // They begin again some time: one far ahead is of before.
+  constexpr uint32_t kMost = UINT32_MAX - (UINT32_MAX >> 4);
+  constexpr uint32_t kFar = UINT32_MAX >> 4;
   const auto taken = [](uint32_t each) { return (each - 1) / kAtATime; };
   bool is_behind_all = !last.empty();
   for (const uint32_t each : last) {
     if (each > kMost) return false;
+    if (number > each && number - each > kFar) return false;
     if (taken(each) == taken(number)) return number > each;
     is_behind_all = is_behind_all && taken(number) > taken(each);
   }
@@ -120,6 +123,7 @@ Passage Positions::place_sent(const Passage& passage) {
     direction.sent += passage.bytes.end;
     placed.bytes = range(begin, direction.sent);
   }
+  direction.has_many_senders |= direction.last_sent != kNever && direction.sender != passage.thread;
   direction.sender = passage.thread;
   direction.last_sent = count.time;
   return placed;
@@ -166,6 +170,11 @@ Passage Positions::place_received(const Passage& passage) {
   direction.receiver = passage.thread;
   direction.last_received = count.time;
   return placed;
+}
+
+bool Positions::sends_alone(const Passage& sent) {
+  const Direction& direction = connection_of(sent).from[own_end(sent.out)];
+  return direction.sender == sent.thread && !direction.has_many_senders;
 }
 
 bool Positions::lacks(const Passage& received, const Passage& sent) {

@@ -44,6 +44,8 @@ class Positions {
   Passage place_received(const Passage& passage);
   // Whether what was received lacks bytes that a call may have sent that is seen later.
   bool lacks(const Passage& received, const Passage& sent);
+  // Whether no other thread was ever seen to send there.
+  bool sends_alone(const Passage& sent);
   // Received ones of which nobody knows which bytes they are, from ends that are seen to send.
   [[nodiscard]] uint64_t unplaced() const { return unplaced_; }
   void lose();
@@ -54,6 +56,7 @@ class Positions {
     bool is_known = false;
     // Several threads wait in calls to receive: who was first cannot be told.
     bool is_shared = false;
+    bool has_many_senders = false;
     uint64_t sent = 0;
     uint64_t received = 0;
     // All that was sent up to here is counted, or had been read.

@@ -104,6 +104,8 @@ class Sockets {
   void join(Thread thread, ContextKey key, EdgeClass how);
   // Whether what was received lacks bytes that a call may have sent that is seen later.
   bool lacks(const Passage& received, const Passage& sent);
+  // Of a passage with a count: whether no other thread was ever seen to send there.
+  bool sends_alone(const Passage& sent) { return positions_.sends_alone(sent); }
   void lose();
   [[nodiscard]] const SocketCounts& counts() const { return counts_; }
 

@@ -65,13 +65,14 @@ Expected<void> check_begins(const query::Query& query, const std::vector<query::
                           causal::name_of(*best), causal::name_of(least), causal::name_of(*best)));
   }
   return report.fail(
-      span,
-      fmt::format("no request begins in what is traced: a vocabulary says where one does, or "
-                  "the program by <clew/cause.h>, whose symbols it has to keep; and -p, "
-                  "--name or -c name it (clew list --tracepoints, docs/query-language.md); "
-                  "messages bring requests {}",
-                  request.watches_threads ? "into programs that have a [[program]] in a vocabulary"
-                                          : "to root alone, and not with --spill or stacks"));
+      span, fmt::format("no request begins in what is traced: a vocabulary says where one does, or "
+                        "the program by <clew/cause.h>, whose symbols it has to keep; and -p, "
+                        "--name or -c name it (clew list --tracepoints, docs/query-language.md); "
+                        "messages bring requests {}",
+                        request.in_place ? "with --plan emit alone"
+                        : request.watches_threads
+                            ? "into programs that have a [[program]] in a vocabulary"
+                            : "to root alone, and not with --spill or stacks"));
 }
 
 }  // namespace
@@ -88,6 +89,7 @@ Expected<void> check_in_place(const Request& request, bool has_joins) {
   const char* other = nullptr;
   if (!has_joins) other = "and this query has none";
   if (request.graph) other = "and --graph draws what the tracer has followed";
+  if (!request.spill_path.empty()) other = "and --spill keeps events";
   if (request.follow_forks) other = "and --follow goes after children";
   if (request.uprobes == UprobePolicy::WhereRefused) other = "and --uprobes are of the kernel";
   if (other == nullptr) return {};
@@ -182,8 +184,8 @@ Expected<void> check_refused(const plan::Joined& joined, Tracee& tracee,
     if (is_taken || joined.is_stream(site.source)) continue;
     return fail(ErrorCode::Refused,
                 fmt::format("'{}' hands requests on and can take no probe in process {}, so what "
-                            "caused what could be told wrong (clew explain says why; --uprobes may "
-                            "have a uprobe there)",
+                            "caused what could be told wrong (clew list --sites says why; "
+                            "--allow-late-uprobe-danger may have a jump there)",
                             function, tracee.pid()));
   }
   for (const auto& [source, is_taken] : taken) {
@@ -191,7 +193,7 @@ Expected<void> check_refused(const plan::Joined& joined, Tracee& tracee,
     return fail(
         ErrorCode::Refused,
         fmt::format("no site of {} could be taken: '{}' is refused in process {} (clew "
-                    "explain says why; --uprobes may have a uprobe there)",
+                    "list --sites says why; --allow-late-uprobe-danger may have a jump there)",
                     query::print(joined.events.sources[source]), names[source], tracee.pid()));
   }
   return {};

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -398,6 +399,20 @@ bool Compiler::may_have_uprobes() const {
          request_.uprobes != UprobePolicy::Never && request_.spill_path.empty();
 }
 
+// The kernel runs the uprobes of one place in an order of its own: an event could come before the
+// begin of its request.
+void drop_shared_places(const query::Query& query, std::vector<UprobeSite>& all) {
+  using Place = std::tuple<const Tracee*, size_t, uint64_t, query::SourceKind>;
+  const auto place_of = [&query](const UprobeSite& each) {
+    const Site& site = each.tracee->sites().sites[each.index];
+    return Place{each.tracee, site.module, site.address, query.sources[site.source].kind};
+  };
+  std::map<Place, size_t> counts;
+  for (const UprobeSite& each : all)
+    ++counts[place_of(each)];
+  std::erase_if(all, [&](const UprobeSite& each) { return counts[place_of(each)] > 1; });
+}
+
 // None when there may be no uprobes.
 Expected<std::vector<UprobeSite>> Compiler::find_uprobes(const query::Query& query) {
   std::vector<UprobeSite> all;
@@ -407,6 +422,7 @@ Expected<std::vector<UprobeSite>> Compiler::find_uprobes(const query::Query& que
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }
   if (!all.empty() && !may_set_uprobes()) all.clear();
+  if (result_.joined) drop_shared_places(query, all);
   return all;
 }
 
@@ -542,6 +558,7 @@ Expected<void> Compiler::compile_processes(query::Query query) {
   CLEW_TRY(find_sites(query));
   result_.plan = plan::make(std::move(query));
   result_.plan.contexts = std::move(contexts_);
+  CLEW_TRY(plan::check_in_place(result_.plan));
   std::vector<plan::SiteNames> names;
   for (const auto& tracee : result_.tracees) {
     const auto& some = tracee->sites().names;

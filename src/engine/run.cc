@@ -171,7 +171,10 @@ void Run::make_session() {
       .joined = joins_events ? &*compiled_.joined : nullptr,
       .profiles = compiled_.programs.get(),
       .observer = recorder_ ? &*recorder_ : nullptr,
-      .socket_numbers = [] { return causal::SocketNumbers{target::socket_numbers()}; },
+      .socket_numbers =
+          joins_events && plan::follows_unix_sockets(*compiled_.joined)
+              ? std::function([] { return causal::SocketNumbers{target::socket_numbers()}; })
+              : std::function<causal::SocketNumbers()>(),
       .warn = [this](std::string_view text) { notices_.warning(text); }};
   input.beside.lost = compiled_.lost;
   if (!processes_ && compiled_.uprobes)

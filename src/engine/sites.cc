@@ -2,6 +2,7 @@
 #include "engine/sites.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -228,6 +229,7 @@ class ModulePlanner {
 
  private:
   void request(size_t module, ModulePlan& result, std::vector<code::Request>& requests);
+  void unite_reads(std::vector<code::Request>& requests) const;
   void request_unwinders(const code::ModuleCode& code, ModulePlan& result,
                          std::vector<code::Request>& requests);
   bool note_trapped(const ModulePlan& plan, const InstalledWindows& installed);
@@ -260,6 +262,24 @@ void ModulePlanner::request(size_t module, ModulePlan& result,
                           .may_serve_both = !trapped_.contains({module, site.address})});
       result.requests.push_back({.site = s, .program = p});
     }
+  }
+}
+
+// Programs at one entry run one after the other, in the order of their sources: a request that
+// begins there begins in front of the event. So all stand where those can that read most.
+void ModulePlanner::unite_reads(std::vector<code::Request>& requests) const {
+  std::map<uint64_t, code::ProbeReads> united;
+  for (const code::Request& each : requests) {
+    if (each.kind != code::RequestKind::Entry) continue;
+    code::ProbeReads& all = united[each.address];
+    all.registers =
+        abi::RegisterSet(static_cast<uint16_t>(all.registers.bits() | each.reads.registers.bits()));
+    all.vectors |= each.reads.vectors;
+    all.stack |= each.reads.stack;
+    all.memory |= each.reads.memory;
+  }
+  for (code::Request& each : requests) {
+    if (each.kind == code::RequestKind::Entry) each.reads = united[each.address];
   }
 }
 
@@ -342,6 +362,7 @@ ModulePlan ModulePlanner::plan(size_t module, const code::ModuleCode& code,
     std::vector<code::Request> requests;
     result = ModulePlan{.module = module, .requests = {}, .plan = {}};
     request(module, result, requests);
+    unite_reads(requests);
     request_unwinders(code, result, requests);
     result.plan = codes_.plan(code, requests, installed, danger_);
     if (note_trapped(result, installed)) continue;

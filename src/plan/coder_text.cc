@@ -211,8 +211,11 @@ Expected<void> Coder::load(const Expression& expression) {
 
 // Loads the kernel's memory as it is, which is many times cheaper than a copy. What cannot be read
 // is 0 there, so a 0 is read once more by the accessor, and so are addresses of processes. But
-// where the page was read before, it is one. r7: the address; r8: one of a page that was read, or
-// 0.
+// where the page was read before, it is one. The last addresses are read by the accessor alone,
+// too: among them is the page of vsyscalls, which is a process's, and where a load may fault for
+// good (x86, fault_in_kernel_space()). r7: the address; r8: one of a page that was read, or 0.
+constexpr int32_t kLastOfKernel = -(10 << 20) - 4096;  // VSYSCALL_ADDR, and a page before it.
+
 Expected<void> Coder::load_of_kernel(const Expression& expression, int32_t area) {
   const query::Type type = expression.type;
   const Label is_zero = builder_.label();
@@ -220,7 +223,7 @@ Expected<void> Coder::load_of_kernel(const Expression& expression, int32_t area)
   const Label done = builder_.label();
   CLEW_TRY(integer(expression.operands[0]));
   builder_.move(kLoaded, Register::R0)
-      .jump_if(Jump::SignedGreaterOrEqual, Register::R0, 0, read)
+      .jump_if(Jump::SignedGreaterOrEqual, Register::R0, kLastOfKernel, read)
       .move(Register::R1, Register::R0)
       .call(static_cast<abi::Accessor>(abi::QueryAccessor::KernelMemory))
       .load_number(Register::R0, Register::R0, 0, type.size_bytes, type.is_signed)

@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "plan/coder.h"
 #include "plan/joined_events.h"
+#include "plan/plan.h"
 #include "query/arithmetic.h"
 #include "query/at_event.h"
 #include "query/print.h"
@@ -362,6 +363,16 @@ Expected<InPlace> Maker::run() {
 }
 
 }  // namespace
+
+Expected<void> check_in_place(const Plan& plan) {
+  const bool is_counted = plan.query.shape == query::Shape::Events ||
+                          plan.has(OperatorKind::PartialGroup) ||
+                          plan.has(OperatorKind::PartialAggregate);
+  if (plan.contexts.duties.empty() || is_counted) return {};
+  return refuse(
+      "a condition, a key or an aggregate is not computed in probes (patterns, parts of "
+      "texts, floating point)");
+}
 
 Expected<InPlace> in_place(const Joined& joined) {
   return Maker(joined).run();

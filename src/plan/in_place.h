@@ -64,6 +64,11 @@ struct InPlace {
 // the entry of the call, where a hit could be missed, and others be wrong.
 bool is_known_at_hit(const query::Expression& object);
 
+struct Plan;
+// Errors: InvalidQuery, where groups are not counted in probes, so that all their events would
+// come.
+Expected<void> check_in_place(const Plan& plan);
+
 // Errors: InvalidQuery, with the reason why the query cannot be answered so.
 Expected<InPlace> in_place(const Joined& joined);
 

@@ -91,6 +91,14 @@ bool follows_messages(const Joined& joined) {
   });
 }
 
+bool follows_unix_sockets(const Joined& joined) {
+  return std::any_of(joined.roles.begin(), joined.roles.end(), [](const auto& roles) {
+    return std::any_of(roles.begin(), roles.end(), [](const JoinRole& role) {
+      return role.carrier && role.carrier->cause.medium == query::Medium::Unix;
+    });
+  });
+}
+
 std::string print(const Joined& joined, const Query& query,
                   const std::function<bool(uint16_t)>& is_there,
                   const std::vector<std::string>& programs) {

@@ -107,7 +107,9 @@ std::string address(std::string_view v6, std::string_view v4) {
 std::string passage(std::string_view tracepoint, std::string_view position,
                     std::string_view condition) {
   return fmt::format(
-      "from e in tracepoint(\"{0}\") where e.ret > 0{1} && {4}->sk_protocol == 6 select "
+      "from e in tracepoint(\"{0}\") where e.ret > 0{1} && {4}->sk_protocol == 6 && {4}->sk_type "
+      "== 1 && ({4}->__sk_common.skc_family == 2 || "
+      "{4}->__sk_common.skc_family == 10) select "
       "(uint64_t)e.sk as socket, {2} as remote, {3} as local, "
       "(uint64_t){4}->__sk_common.skc_dport | "
       "(uint64_t)((struct inet_sock*)e.sk)->inet_sport << 16 | "
@@ -171,8 +173,8 @@ std::string sock_tracepoint(std::string_view name, TypeSource* types) {
 
 namespace {
 
-// MSG_PEEK is 2, MSG_ERRQUEUE 0x2000.
-constexpr std::string_view kMoves = " && (e.flags & 0x2002) == 0";
+// MSG_PEEK is 2, MSG_ERRQUEUE 0x2000, MSG_OOB 1: what is read out of turn is of nobody.
+constexpr std::string_view kMoves = " && (e.flags & 0x2003) == 0";
 
 struct Asked {
   Act act;
@@ -206,6 +208,23 @@ Expected<std::vector<Carrier>> receive_of_unix(TypeSource* types) {
 
 }  // namespace
 
+namespace {
+
+// None where the kernel does not know its UNIX sockets' type (a module of its own).
+std::vector<Carrier> carriers_of_unix(TypeSource* types) {
+  auto all = receive_of_unix(types);
+  auto send = carriers_of({Act::Send,
+                           unix_passage(sock_tracepoint("sock_send_length", types),
+                                        fmt::format("{}", kUnreadIsUnknown), ""),
+                           Medium::Unix},
+                          types);
+  if (!all || !send) return {};
+  std::move(send->begin(), send->end(), std::back_inserter(*all));
+  return std::move(*all);
+}
+
+}  // namespace
+
 Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types) {
   // TCP_SYN_SENT is 2.
   std::vector<Asked> asked = {
@@ -213,17 +232,13 @@ Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types) {
        "from e in tracepoint(\"sock:inet_sock_set_state\") where e.newstate == 2 && "
        "e.protocol == 6 select (uint64_t)e.skaddr as socket"},
       {Act::Send, passage(sock_tracepoint("sock_send_length", types), "write_seq", "")},
-      {Act::Receive, passage(sock_tracepoint("sock_recv_length", types), "copied_seq", kMoves)},
-      {Act::Send,
-       unix_passage(sock_tracepoint("sock_send_length", types), fmt::format("{}", kUnreadIsUnknown),
-                    ""),
-       Medium::Unix}};
+      {Act::Receive, passage(sock_tracepoint("sock_recv_length", types), "copied_seq", kMoves)}};
   for (const std::string_view name : kWaits) {
     asked.push_back(
         {Act::Wait,
          fmt::format("from e in tracepoint(\"syscalls:sys_enter_{}\") select e.pid", name)});
   }
-  std::vector<Carrier> all = CLEW_TRY(receive_of_unix(types));
+  std::vector<Carrier> all = carriers_of_unix(types);
   for (const Asked& each : asked) {
     std::vector<Carrier> some = CLEW_TRY(carriers_of(each, types));
     if (each.act == Act::Wait) some[0].keys.clear();

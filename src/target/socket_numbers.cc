@@ -46,7 +46,11 @@ std::optional<uint32_t> number_behind_all(uint32_t here) {
 
 std::vector<uint32_t> numbers_of_all() {
   std::vector<uint32_t> numbers;
+  cpu_set_t own;  // Others may belong to somebody who does not want to be disturbed.
+  CPU_ZERO(&own);
+  if (sched_getaffinity(0, sizeof own, &own) != 0) return {};
   for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (!CPU_ISSET(processor, &own)) continue;
     cpu_set_t there;
     CPU_ZERO(&there);
     CPU_SET(processor, &there);

@@ -3,6 +3,8 @@
 // same query gives from events, and what the victims know.
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -153,6 +155,36 @@ TEST(InPlace, ATracerThatIsKilledLeavesNothingToTheNextOne) {
   expect_no_residue(before, victim.pid());
 }
 
+// The event of a place is behind the begin there, also where its arguments are read in front of an
+// instruction that changes them.
+TEST(InPlace, ARequestBeginsBeforeTheEventOfItsPlace) {
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / ("widens." + std::to_string(getpid()) + ".toml");
+  std::ofstream(path) << "[[tracepoint]]\nname = \"widens.begin\"\nfunction = \"widens!begins\"\n"
+                         "exports = { request = \"(int)arg0\" }\ncause = \"begin\"\n";
+  for (const char* plan : {"emit", "in-place"}) {
+    Victim victim("widens");
+    Tracer tracer = Tracer::attach(
+        victim.pid(),
+        "from w in entry(\"widens!works\") join r in MostRecent(widens.begin) on r -> w select new "
+        "{ "
+        "name = r.request == w.arg0 ? \"right\" : \"wrong\", calls = count() }",
+        {"--plan", plan, "--vocabulary", path.string(), "--allow-late-uprobe-danger"});
+    victim.run(100);
+    const Report report = tracer.finish();
+    EXPECT_EQ(report.calls(), (Numbers{{"right", 100}})) << plan << report.summary;
+  }
+  // The kernel runs two uprobes of one place in an order of its own.
+  Victim victim("widens");
+  const Report refused = run_clew(
+      {"run",
+       "from w in entry(\"widens!works\") join r in MostRecent(widens.begin) on r -> w select "
+       "r.request",
+       "-p", std::to_string(victim.pid()), "--vocabulary", path.string()});
+  EXPECT_THAT(refused.error, HasSubstr("can take no probe"));
+  std::filesystem::remove(path);
+}
+
 TEST(InPlace, WhatCannotBeIsSaid) {
   Victim victim("causes");
   const auto said = [&](const std::string& query) {
@@ -167,6 +199,9 @@ TEST(InPlace, WhatCannotBeIsSaid) {
   EXPECT_THAT(said(from + "join r in First(entry(\"causes!receive\")) on r -> w groupby r.comm "
                           "select count()"),
               HasSubstr("known to the tracer alone"));
+  EXPECT_THAT(said(from + "join r in First(entry(\"causes!receive\")) on r -> w groupby "
+                          "str(r.arg0) like \"%a%\" as b select b, count()"),
+              HasSubstr("not computed in probes"));
 }
 
 }  // namespace
