@@ -332,7 +332,13 @@ void Joins::send_ahead(const causal::Passage& received) {
     causal::Passage& sent = sends.front().sent;
     if (sent.count) {
       // Without numbers, of one that alone sends there: nobody else can have been in between.
-      if (!sockets_.sends_alone(sent) || !is_in_call(sent.thread, sends.front().at)) return;
+      const bool is_alone =
+          sockets_.sends_alone(sent) &&
+          std::all_of(sends.begin(), sends.end(), [&sent](const Ahead& each) {
+            // Another number is another socket, where this one was.
+            return each.sent.thread == sent.thread || each.sent.count->own != sent.count->own;
+          });
+      if (!is_alone || !is_in_call(sent.thread, sends.front().at)) return;
       const auto seen = last_seen_.find(sent.thread.tid);
       if (seen != last_seen_.end()) sent.count->before = seen->second;
     }

@@ -174,7 +174,8 @@ Passage Positions::place_received(const Passage& passage) {
 
 bool Positions::sends_alone(const Passage& sent) {
   const Direction& direction = connection_of(sent).from[own_end(sent.out)];
-  return direction.sender == sent.thread && !direction.has_many_senders;
+  const bool is_first = direction.last_sent == kNever;
+  return (is_first || direction.sender == sent.thread) && !direction.has_many_senders;
 }
 
 bool Positions::lacks(const Passage& received, const Passage& sent) {
