@@ -275,14 +275,18 @@ std::string explain_kernels(const Compiled& compiled, const ExplainOptions& opti
 }
 
 std::string explain_plan(Compiled& compiled) {
-  if (compiled.in_place)
-    return plan::print_in_place(compiled.plan, *compiled.joined, compiled.query);
   if (!compiled.joined) return plan::print(compiled.plan);
   std::set<uint16_t> matched;
   for (const auto& tracee : compiled.tracees) {
     for (const Site& site : tracee->sites().sites)
       matched.insert(site.source);
   }
+  const auto& sources = compiled.joined->events.sources;
+  const auto is_there = [&](uint16_t source) {
+    return matched.contains(source) || query::is_kernel_source(sources[source].kind);
+  };
+  if (compiled.in_place)
+    return plan::print_in_place(compiled.plan, *compiled.joined, compiled.query, is_there);
   std::vector<std::string> programs;
   if (plan::follows_messages(*compiled.joined)) {
     std::vector<int64_t> pids(compiled.tracees.size());
@@ -290,10 +294,6 @@ std::string explain_plan(Compiled& compiled) {
                    [](const auto& tracee) { return tracee->pid(); });
     programs = compiled.programs->describe(pids);
   }
-  const auto& sources = compiled.joined->events.sources;
-  const auto is_there = [&](uint16_t source) {
-    return matched.contains(source) || query::is_kernel_source(sources[source].kind);
-  };
   return plan::print(*compiled.joined, compiled.query, is_there, programs);
 }
 

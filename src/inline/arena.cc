@@ -210,18 +210,22 @@ Expected<uint64_t> map_low_block(StoppedTarget& target, const Files& files) {
                                                 "[no-low-memory]",
                                                 target.pid()));
   }
+  const auto locked_before = target::read_locked_bytes(target.pid());
   CLEW_TRY(map_remote(target, {.what = "mapping the header",
                                .address = *low + abi::kHeaderOffset,
                                .size = kPage,
                                .protection = PROT_READ,
                                .flags = MAP_SHARED,
                                .fd = files.code}));
-  CLEW_TRY(map_remote(target, {.what = "mapping the directory",
-                               .address = *low + abi::kDirectoryOffset,
-                               .size = kSlotsOffset,
-                               .protection = PROT_READ | PROT_WRITE,
-                               .flags = MAP_SHARED,
-                               .fd = files.slots}));
+  const auto locked = target::read_locked_bytes(target.pid());
+  const bool locks = !locked || !locked_before || *locked != *locked_before;
+  const MapRequest directory = {.what = "mapping the directory",
+                                .address = *low + abi::kDirectoryOffset,
+                                .size = kSlotsOffset,
+                                .protection = PROT_READ | PROT_WRITE,
+                                .flags = MAP_SHARED,
+                                .fd = files.slots};
+  CLEW_TRY(locks ? map_unlocked(target, directory) : map_remote(target, directory));
   CLEW_TRY(map_remote(target, {.what = "mapping the private pages",
                                .address = *low,
                                .size = abi::kPrivateSizeBytes,

@@ -79,7 +79,8 @@ std::string print(const Joined& joined, const query::Query& query,
                   const std::vector<std::string>& programs);
 struct Plan;
 // The same of one that is answered in place.
-std::string print_in_place(const Plan& plan, const Joined& joined, const query::Query& query);
+std::string print_in_place(const Plan& plan, const Joined& joined, const query::Query& query,
+                           const std::function<bool(uint16_t)>& is_there);
 // Whether the kernel says who sends which bytes to whom.
 bool follows_messages(const Joined& joined);
 bool follows_unix_sockets(const Joined& joined);

@@ -131,13 +131,15 @@ std::string print(const Joined& joined, const Query& query,
   return text + print(rest);
 }
 
-std::string print_in_place(const Plan& plan, const Joined& joined, const Query& query) {
+std::string print_in_place(const Plan& plan, const Joined& joined, const Query& query,
+                           const std::function<bool(uint16_t)>& is_there) {
   std::string text;
   const auto line = [&text](const std::string& what) {
     text += fmt::format("  {:<8} {}\n", "probe", what);
   };
   const Contexts& contexts = plan.contexts;
   for (size_t i = 0; i < contexts.duties.size(); ++i) {
+    if (!is_there(static_cast<uint16_t>(i))) continue;
     const std::string source = query::print(joined.events.sources[i]);
     const Duty& duty = contexts.duties[i];
     if (duty.kind == Duty::Kind::Act) {

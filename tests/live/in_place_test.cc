@@ -20,6 +20,7 @@ namespace clew::live {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::vector<std::string> kInPlace = {"--plan", "in-place"};
 
@@ -153,6 +154,16 @@ TEST(InPlace, ATracerThatIsKilledLeavesNothingToTheNextOne) {
   EXPECT_EQ(next.finish().calls(), (Numbers{{"right", truth.at("work")}}));
   expect_text_equals_file(victim.pid());
   expect_no_residue(before, victim.pid());
+}
+
+TEST(InPlace, AreExplained) {
+  const Victim victim("causes");
+  const Child::End end =
+      clew({"explain", "--plan", "in-place", "-p", std::to_string(victim.pid()), kByRequest});
+  EXPECT_THAT(end.output, HasSubstr("entry(\"causes!receive\") packs r, the first of the request: "
+                                    "8 bytes\n"));
+  EXPECT_THAT(end.output, HasSubstr("(\"clew_cause_put\") hands the request over (explicit)\n"));
+  EXPECT_THAT(end.output, Not(HasSubstr("haproxy")));  // It is not there.
 }
 
 // The event of a place is behind the begin there, also where its arguments are read in front of an
