@@ -342,11 +342,21 @@ void Joins::send_ahead(const causal::Passage& received) {
       const auto seen = last_seen_.find(sent.thread.tid);
       if (seen != last_seen_.end()) sent.count->before = seen->second;
     }
+    if (observer_ != nullptr) show_ahead(sends.front());
     sockets_.send(sent);
     events_->at(sends.front().at)[plan::Joined::kSource] =
         static_cast<int64_t>(joined_.roles.size());
     sends.pop_front();
+    if (observer_ != nullptr) observer_->comes(events_->at(at_), received.thread);
   }
+}
+
+// By now it has happened.
+void Joins::show_ahead(const Ahead& ahead) {
+  const Values row = events_->at(ahead.at);
+  shown_.assign(row.begin(), row.end());
+  shown_[plan::Joined::kTime] = events_->at(at_)[plan::Joined::kTime];
+  observer_->comes(shown_, ahead.sent.thread);
 }
 
 // A row of a stream: it is joined with what happened before, or kept for what comes.

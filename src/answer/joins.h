@@ -132,6 +132,8 @@ class Joins {
     size_t at = 0;  // In the events.
     causal::Passage sent;
   };
+  void show_ahead(const Ahead& ahead);
+  std::vector<aggregate::Value> shown_;  // What the observer looks at.
   std::map<causal::StreamKey, std::deque<Ahead>> ahead_;
   RowBatch* events_ = nullptr;  // Of take().
   size_t at_ = 0;
