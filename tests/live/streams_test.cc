@@ -72,15 +72,29 @@ class Streams : public testing::Test {
 
 class StreamsOf : public Streams, public testing::WithParamInterface<uint64_t> {};
 
+// All by TCP. Of bytes that are counted, those of a call that is seen behind their read are not
+// known where another thread has sent before: few, and told.
+void expect_right(const Traced& traced, bool is_counted) {
+  EXPECT_FALSE(traced.counted.contains("wrong")) << traced.report.summary;
+  const uint64_t missing = 3 * kEach - traced.counted.at("right");
+  EXPECT_LE(missing, is_counted ? 3 * kEach / 50 : 0) << traced.report.summary;
+  if (missing == 0) return;
+  uint64_t told = traced.report.summary.at("by_cause").value("unjoined", uint64_t{0});
+  for (const auto& [cause, count] : traced.report.summary.at("missed").items())
+    told += count.get<uint64_t>();
+  EXPECT_GE(told, missing) << traced.report.summary;
+}
+
+constexpr uint64_t kCounted = 256 | 512 | 1024 | 4096;  // By UNIX sockets.
+
 TEST_P(StreamsOf, BringTheRequestThere) {
   const Traced traced = trace(GetParam(), back_by_front());
   EXPECT_EQ(traced.truth.at("back_request"), 3 * kEach);
-  EXPECT_EQ(traced.counted, (Numbers{{"right", 3 * kEach}})) << traced.report.summary;
+  expect_right(traced, (GetParam() & kCounted) != 0);
 }
 
 TEST_P(StreamsOf, BringItBackWithTheAnswer) {
-  const Traced traced = trace(GetParam(), answer_by_back());
-  EXPECT_EQ(traced.counted, (Numbers{{"right", 3 * kEach}})) << traced.report.summary;
+  expect_right(trace(GetParam(), answer_by_back()), (GetParam() & kCounted) != 0);
 }
 
 // As the victim's `how` says: whole, looked at, in parts, spliced, from a file, in vectors, with a
