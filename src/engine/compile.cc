@@ -5,7 +5,6 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -397,20 +396,6 @@ Expected<KernelFamilySites> Compiler::find_children(bool follows) {
 bool Compiler::may_have_uprobes() const {
   return places_.process && !is_kernels_ && !result_.in_place &&
          request_.uprobes != UprobePolicy::Never && request_.spill_path.empty();
-}
-
-// The kernel runs the uprobes of one place in an order of its own: an event could come before the
-// begin of its request.
-void drop_shared_places(const query::Query& query, std::vector<UprobeSite>& all) {
-  using Place = std::tuple<const Tracee*, size_t, uint64_t, query::SourceKind>;
-  const auto place_of = [&query](const UprobeSite& each) {
-    const Site& site = each.tracee->sites().sites[each.index];
-    return Place{each.tracee, site.module, site.address, query.sources[site.source].kind};
-  };
-  std::map<Place, size_t> counts;
-  for (const UprobeSite& each : all)
-    ++counts[place_of(each)];
-  std::erase_if(all, [&](const UprobeSite& each) { return counts[place_of(each)] > 1; });
 }
 
 // None when there may be no uprobes.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -290,6 +291,18 @@ std::string uprobes_of_root(const std::vector<collect::RefusedSite>& refused,
   return fmt::format("root would have uprobes at {} that {} refused",
                      count == 1 ? "1 site" : fmt::format("{} sites", count),
                      count == 1 ? "is" : "are");
+}
+
+void drop_shared_places(const query::Query& query, std::vector<UprobeSite>& sites) {
+  using Place = std::tuple<const Tracee*, size_t, uint64_t, query::SourceKind>;
+  const auto place_of = [&query](const UprobeSite& each) {
+    const Site& site = each.tracee->sites().sites[each.index];
+    return Place{each.tracee, site.module, site.address, query.sources[site.source].kind};
+  };
+  std::map<Place, size_t> counts;
+  for (const UprobeSite& each : sites)
+    ++counts[place_of(each)];
+  std::erase_if(sites, [&](const UprobeSite& each) { return counts[place_of(each)] > 1; });
 }
 
 }  // namespace clew::engine

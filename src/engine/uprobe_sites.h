@@ -69,4 +69,8 @@ std::string way_out(const collect::RefusedSite& site, const query::Query& query,
 std::string uprobes_of_root(const std::vector<collect::RefusedSite>& refused,
                             const query::Query& query, UprobePolicy policy);
 
+// Of a query with joins, whose programs at one place have an order: leaves out those that share
+// theirs, as the kernel runs them in an order of its own.
+void drop_shared_places(const query::Query& query, std::vector<UprobeSite>& sites);
+
 }  // namespace clew::engine

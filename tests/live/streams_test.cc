@@ -74,15 +74,16 @@ class StreamsOf : public Streams, public testing::WithParamInterface<uint64_t> {
 
 // All by TCP. Of bytes that are counted, those of a call that is seen behind their read are not
 // known where another thread has sent before: few, and told.
-void expect_right(const Traced& traced, bool is_counted) {
-  EXPECT_FALSE(traced.counted.contains("wrong")) << traced.report.summary;
-  const uint64_t missing = 3 * kEach - traced.counted.at("right");
-  EXPECT_LE(missing, is_counted ? 3 * kEach / 50 : 0) << traced.report.summary;
+void expect_right(const Report& report, bool is_counted) {
+  const Numbers counted = report.calls();
+  EXPECT_FALSE(counted.contains("wrong")) << report.summary;
+  const uint64_t missing = 3 * kEach - counted.at("right");
+  EXPECT_LE(missing, is_counted ? 3 * kEach / 50 : 0) << report.summary;
   if (missing == 0) return;
-  uint64_t told = traced.report.summary.at("by_cause").value("unjoined", uint64_t{0});
-  for (const auto& [cause, count] : traced.report.summary.at("missed").items())
+  uint64_t told = report.summary.at("by_cause").value("unjoined", uint64_t{0});
+  for (const auto& [cause, count] : report.summary.at("missed").items())
     told += count.get<uint64_t>();
-  EXPECT_GE(told, missing) << traced.report.summary;
+  EXPECT_GE(told, missing) << report.summary;
 }
 
 constexpr uint64_t kCounted = 256 | 512 | 1024 | 4096;  // By UNIX sockets.
@@ -90,11 +91,11 @@ constexpr uint64_t kCounted = 256 | 512 | 1024 | 4096;  // By UNIX sockets.
 TEST_P(StreamsOf, BringTheRequestThere) {
   const Traced traced = trace(GetParam(), back_by_front());
   EXPECT_EQ(traced.truth.at("back_request"), 3 * kEach);
-  expect_right(traced, (GetParam() & kCounted) != 0);
+  expect_right(traced.report, (GetParam() & kCounted) != 0);
 }
 
 TEST_P(StreamsOf, BringItBackWithTheAnswer) {
-  expect_right(trace(GetParam(), answer_by_back()), (GetParam() & kCounted) != 0);
+  expect_right(trace(GetParam(), answer_by_back()).report, (GetParam() & kCounted) != 0);
 }
 
 // As the victim's `how` says: whole, looked at, in parts, spliced, from a file, in vectors, with a
@@ -195,33 +196,28 @@ TEST_F(Streams, AreDrawn) {
   EXPECT_EQ(graph.at("edges")[1].at("to"), back.at("segment"));
 }
 
-TEST_F(Streams, LeadIntoAnotherProcess) {
+// What the victim does with a child, whose name is the command's.
+void expect_in_child(const std::string& command, const std::string& query,
+                     std::vector<std::string> more) {
+  more.emplace_back("--follow");
   for (const uint64_t how : {0, 256, 512}) {
     Victim victim("relay");
     victim.ask("how " + std::to_string(how));
-    std::vector<std::string> more = arguments();
-    more.emplace_back("--follow");
-    Tracer tracer = Tracer::attach(victim.pid(), back_by_front(), more);
-    EXPECT_EQ(victim.ask("elsewhere 100").at("elsewhere"), 100);
+    Tracer tracer = Tracer::attach(victim.pid(), query, more);
+    EXPECT_EQ(victim.ask(command + " " + std::to_string(kEach)).at(command), kEach);
     const Report report = tracer.finish();
     EXPECT_EQ(report.status, 0) << report.error;
-    EXPECT_EQ(report.calls(), (Numbers{{"right", 300}})) << report.summary << report.error;
+    expect_right(report, how != 0);
   }
+}
+
+TEST_F(Streams, LeadIntoAnotherProcess) {
+  expect_in_child("elsewhere", back_by_front(), arguments());
 }
 
 // With a descriptor that the one sends to the other, over a pair of UNIX sockets.
 TEST_F(Streams, GoOnWhereAConnectionIsHandedToAnotherProcess) {
-  for (const uint64_t how : {0, 256, 512}) {
-    Victim victim("relay");
-    victim.ask("how " + std::to_string(how));
-    std::vector<std::string> more = arguments();
-    more.emplace_back("--follow");
-    Tracer tracer = Tracer::attach(victim.pid(), back_by_front(), more);
-    EXPECT_EQ(victim.ask("handed 100").at("handed"), 100);
-    const Report report = tracer.finish();
-    EXPECT_EQ(report.status, 0) << report.error;
-    EXPECT_EQ(report.calls(), (Numbers{{"right", 300}})) << report.summary << report.error;
-  }
+  expect_in_child("handed", back_by_front(), arguments());
 }
 
 // The connections are older than the session.
