@@ -98,7 +98,7 @@ class EventBindings final : public plan::Bindings {
 
 }  // namespace
 
-Scene::Scene(const std::string& text, JoinLimits limits) {
+Scene::Scene(const std::string& text, JoinLimits limits, const Rewrite& rewrite) {
   query::Vocabulary vocabulary;
   EXPECT_TRUE(vocabulary.load(kPaperVocabulary).has_value());
   query::FakeTypes types;
@@ -106,6 +106,7 @@ Scene::Scene(const std::string& text, JoinLimits limits) {
   auto query = query::parse(query_text, {.vocabulary = &vocabulary, .types = &types});
   EXPECT_TRUE(query.has_value()) << query.error().message;
   printed_ = query::print(*query);
+  if (rewrite) *query = rewrite(std::move(*query));
   auto joined = plan::separate(
       *query,
       {carrier("begin", Act::Begin), carrier("end", Act::End), carrier("put", Act::Put),
@@ -172,6 +173,11 @@ Strings Scene::lines() {
   }
   std::sort(lines.lines.begin(), lines.lines.end());
   return lines.lines;
+}
+
+void Scene::forget() {
+  joins_->forget_counted();
+  rows_.emplace(plan_.query.values.size());
 }
 
 std::optional<size_t> Scene::source_of(const std::string& name) const {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,7 +25,8 @@ using Strings = std::vector<std::string>;
 
 class Scene {
  public:
-  explicit Scene(const std::string& text, JoinLimits limits = {});
+  using Rewrite = std::function<query::Query(query::Query)>;
+  explicit Scene(const std::string& text, JoinLimits limits = {}, const Rewrite& rewrite = {});
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
@@ -46,6 +48,8 @@ class Scene {
 
   // The answer.
   Strings lines();
+  // From here on; what has happened before stays.
+  void forget();
   [[nodiscard]] JoinCounts counts() const { return joins_->counts(); }
   [[nodiscard]] const plan::Joined& joined() const { return joined_; }
   // The query, as it prints.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "answer/no_names.h"
@@ -142,9 +143,24 @@ Joins::Joins(const plan::Joined& joined, causal::Profiles* profiles, JoinLimits 
       if (stage.streams[s].subquery) asker_[*stage.streams[s].subquery] = {i, s};
     }
   }
+  for (const std::vector<plan::JoinRole>& roles : joined.roles) {
+    is_chosen_.push_back(std::any_of(roles.begin(), roles.end(),
+                                     [this](const auto& role) { return is_chosen(role); }));
+  }
 }
 
 Joins::~Joins() = default;
+
+// By its number, which the others have no part in: so it is the same wherever their conditions are
+// looked at.
+bool Joins::is_chosen(const plan::JoinRole& role) const {
+  if (role.carrier) return false;
+  size_t stage = role.stage;
+  uint16_t stream = role.stream;
+  while (stream == 0 && stage != 0)
+    std::tie(stage, stream) = asker_[stage];  // Its rows happen when this does.
+  return stream != 0 && joined_.stages[stage].joins[stream - 1U].filter != JoinFilter::All;
+}
 
 const aggregate::Table& Joins::counted() const {
   return stages_[0]->group().counted();
@@ -242,7 +258,7 @@ void Joins::take_event(Values event) {
       continue;
     }
     if (!moment) {
-      moment = graph_.event(thread);
+      moment = graph_.event(thread, is_chosen_[source]);
       if (observer_ != nullptr && *moment) observer_->happens(**moment);
     }
     std::vector<Value> values;

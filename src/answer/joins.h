@@ -117,6 +117,7 @@ class Joins {
   bool join_groups(size_t stage, size_t index, const std::vector<Found>& rows, Joining& joining);
   bool join_nothing(size_t stage, size_t index, Joining& joining);
   bool make_room(uint64_t request);
+  [[nodiscard]] bool is_chosen(const plan::JoinRole& role) const;
   [[nodiscard]] std::vector<Found> found(size_t stream, const causal::Moment& later,
                                          const plan::JoinStage::Join& join) const;
   void drop_gone();
@@ -145,6 +146,7 @@ class Joins {
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<size_t> first_stream_;                // By stage: where its streams are in Request.
   std::vector<std::pair<size_t, uint16_t>> asker_;  // By stage: whose stream its rows are.
+  std::vector<bool> is_chosen_;  // By source of `events`: a first, or a most recent, is one of it.
   size_t streams_ = 0;
   RowBatch* rows_ = nullptr;  // Of take().
   std::unordered_map<uint64_t, std::vector<BySegment>> requests_;

@@ -354,7 +354,7 @@ void Graph::lose() {
 
 // --- events --------------------------------------------------------------------------------------
 
-std::optional<Moment> Graph::event(Thread thread) {
+std::optional<Moment> Graph::event(Thread thread, bool is_counted) {
   Place* const place = place_of(threads_, thread);
   if (place == nullptr) {
     ++counts_.orphans;
@@ -363,8 +363,10 @@ std::optional<Moment> Graph::event(Thread thread) {
   Segment& segment = requests_.at(place->request).segments[place->segment];
   CLEW_ASSERT(place->step == segment.steps);
   place->step = ++segment.steps;
-  ++place->number;
-  return *place;
+  Moment moment = *place;
+  ++moment.number;
+  if (is_counted) place->number = moment.number;
+  return moment;
 }
 
 std::vector<Reach> Graph::before(const Moment& moment) const {

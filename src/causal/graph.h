@@ -49,7 +49,8 @@ struct Moment {
   uint64_t request = 0;
   uint32_t segment = 0;
   uint64_t step = 0;    // In its segment: 1, 2, …; 0: before its first event.
-  uint64_t number = 0;  // Lamport's: one more than the largest of what happened before.
+  // Lamport's: one more than the largest of the counted events that happened before.
+  uint64_t number = 0;
 };
 
 // The first steps of a segment, up to and with the last one.
@@ -145,8 +146,8 @@ class Graph {
   void lose();
 
   // --- events
-  // Of a thread; none: it is in no request.
-  std::optional<Moment> event(Thread thread);
+  // Of a thread; none: it is in no request. One that is not counted raises no later number.
+  std::optional<Moment> event(Thread thread, bool is_counted = true);
   // All that happened before it, itself left out, in order of segments.
   [[nodiscard]] std::vector<Reach> before(const Moment& moment) const;
 

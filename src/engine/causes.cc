@@ -13,6 +13,7 @@
 
 #include "engine/sites.h"
 #include "plan/in_place.h"
+#include "plan/rewrite_join.h"
 #include "query/print.h"
 
 namespace clew::engine {
@@ -138,7 +139,7 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
     std::move(threads.begin(), threads.end(), std::back_inserter(carriers));
   }
   carriers.insert(carriers.end(), request.sockets.begin(), request.sockets.end());
-  return plan::separate(query, carriers, request.report, request.also);
+  return plan::separate(plan::rewrite_join(query), carriers, request.report, request.also);
 }
 
 // A hit of both would be two events, one of which happened before the other.

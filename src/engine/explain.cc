@@ -286,7 +286,7 @@ std::string explain_plan(Compiled& compiled) {
     return matched.contains(source) || query::is_kernel_source(sources[source].kind);
   };
   if (compiled.in_place)
-    return plan::print_in_place(compiled.plan, *compiled.joined, compiled.query, is_there);
+    return plan::print_in_place(compiled.plan, *compiled.joined, is_there);
   std::vector<std::string> programs;
   if (plan::follows_messages(*compiled.joined)) {
     std::vector<int64_t> pids(compiled.tracees.size());
@@ -294,7 +294,7 @@ std::string explain_plan(Compiled& compiled) {
                    [](const auto& tracee) { return tracee->pid(); });
     programs = compiled.programs->describe(pids);
   }
-  return plan::print(*compiled.joined, compiled.query, is_there, programs);
+  return plan::print(*compiled.joined, is_there, programs);
 }
 
 class Silent final : public Notices {

@@ -14,6 +14,7 @@
 #include "engine/causes.h"
 #include "plan/joined.h"
 #include "plan/plan.h"
+#include "plan/rewrite_join.h"
 #include "query/cause.h"
 #include "query/parse.h"
 #include "query/print.h"
@@ -81,7 +82,7 @@ Expected<plan::Joined> separate_for_file(const query::Query& query, const Reques
       CLEW_TRY(query::carriers_of(vocabulary, nullptr, is_there));
   std::erase_if(carriers, [&](const query::Carrier& carrier) { return !is_there(carrier.source); });
   const query::Reporter report(request.text);
-  return plan::separate(query, carriers, report,
+  return plan::separate(plan::rewrite_join(query), carriers, report,
                         request.graph ? fields_of_picture(file) : std::vector<query::Field>{});
 }
 

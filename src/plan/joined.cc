@@ -284,6 +284,7 @@ void make_columns_values(Query& rest) {
 }
 
 Expected<void> Separator::rewrite_stage(size_t stage, const Query& query) {
+  result_.stages[stage].query = query;
   Query& rest = result_.stages[stage].rest;
   rest.shape = query.shape;
   rest.columns = query.columns;

@@ -45,6 +45,7 @@ struct JoinStage {
   std::vector<Join> joins;     // Of streams 1, 2, …
   std::vector<size_t> pushed;  // Conditions of the query that stand in front of the merge.
   size_t width = 0;            // Of the joined row.
+  query::Query query;          // What it was made of.
   // Over joined rows, whose columns are its inputs. It has no sources. That of a subquery has its
   // columns as values; with groups its rows are made where they are joined, of what it has so far.
   query::Query rest;
@@ -74,12 +75,11 @@ struct Joined {
 
 // One line per operator, from the probes to the answer, in the words of the query that it was.
 // `is_there`: whether a source of `events` has any site. `programs`: what is known of each.
-std::string print(const Joined& joined, const query::Query& query,
-                  const std::function<bool(uint16_t)>& is_there,
+std::string print(const Joined& joined, const std::function<bool(uint16_t)>& is_there,
                   const std::vector<std::string>& programs);
 struct Plan;
 // The same of one that is answered in place.
-std::string print_in_place(const Plan& plan, const Joined& joined, const query::Query& query,
+std::string print_in_place(const Plan& plan, const Joined& joined,
                            const std::function<bool(uint16_t)>& is_there);
 // Whether the kernel says who sends which bytes to whom.
 bool follows_messages(const Joined& joined);

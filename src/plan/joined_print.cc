@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "plan/joined.h"
 #include "plan/plan.h"
@@ -71,7 +72,25 @@ std::string describe(const query::Carrier& carrier, causal::EdgeClass least) {
                      cause.how > least ? ", not believed" : "");
 }
 
+std::string names_of(const std::vector<query::NamedExpression>& columns) {
+  std::vector<std::string_view> names(columns.size());
+  std::transform(columns.begin(), columns.end(), names.begin(),
+                 [](const query::NamedExpression& column) { return std::string_view(column.name); });
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Those of a query with groups are one row for each group.
+std::string describe_groups(const query::Join& join) {
+  const Query& groups = join.subquery[0];
+  return fmt::format("join {}: {} of all that happened before{}{}", join.name,
+                     names_of(groups.columns),
+                     groups.values.empty() ? "" : ", by " + names_of(groups.values),
+                     join.left ? ", or a row without" : "");
+}
+
 std::string describe(const query::Join& join) {
+  if (!join.subquery.empty() && join.subquery[0].shape == query::Shape::Groups)
+    return describe_groups(join);
   constexpr std::array<std::string_view, 5> kFilters = {"all of", "the first of", "the first of",
                                                         "the most recent of", "the most recent of"};
   const bool is_counted =
@@ -99,16 +118,18 @@ bool follows_unix_sockets(const Joined& joined) {
   });
 }
 
-std::string print(const Joined& joined, const Query& query,
+std::string print(const Joined& joined,
                   const std::function<bool(uint16_t)>& is_there,
                   const std::vector<std::string>& programs) {
   std::string text;
   const auto line = [&text](std::string_view tier, const std::string& what) {
     text += fmt::format("  {:<8} {}\n", tier, what);
   };
+  for (const JoinStage& each : joined.stages) {
+    for (const size_t condition : each.pushed)
+      line("probe", "filter " + query::print(each.query.where[condition], each.query));
+  }
   const JoinStage& stage = joined.stages[0];
-  for (const size_t condition : stage.pushed)
-    line("probe", "filter " + query::print(query.where[condition], query));
   line("node", "merge the streams of all probes and threads");
   for (size_t i = 0; i < joined.roles.size(); ++i) {
     for (const JoinRole& role : joined.roles[i]) {
@@ -119,9 +140,9 @@ std::string print(const Joined& joined, const Query& query,
   }
   for (const std::string& program : programs)
     line("node", program);
-  for (const query::Join& join : query.joins)
+  for (const query::Join& join : stage.query.joins)
     line("node", describe(join));
-  Plan rest = plain(query);
+  Plan rest = plain(stage.query);
   std::erase_if(rest.operators, [&stage](const Operator& op) {
     const auto& pushed = stage.pushed;
     const bool is_pushed = op.kind == OperatorKind::Filter &&
@@ -131,13 +152,14 @@ std::string print(const Joined& joined, const Query& query,
   return text + print(rest);
 }
 
-std::string print_in_place(const Plan& plan, const Joined& joined, const Query& query,
+std::string print_in_place(const Plan& plan, const Joined& joined,
                            const std::function<bool(uint16_t)>& is_there) {
   std::string text;
   const auto line = [&text](const std::string& what) {
     text += fmt::format("  {:<8} {}\n", "probe", what);
   };
   const Contexts& contexts = plan.contexts;
+  const std::vector<query::Join>& joins = joined.stages[0].query.joins;
   for (size_t i = 0; i < contexts.duties.size(); ++i) {
     if (!is_there(static_cast<uint16_t>(i))) continue;
     const std::string source = query::print(joined.events.sources[i]);
@@ -147,11 +169,11 @@ std::string print_in_place(const Plan& plan, const Joined& joined, const Query& 
     } else if (duty.kind == Duty::Kind::Pack) {
       const Bag& bag = contexts.bags[duty.bag];
       line(fmt::format("{} packs {}, the {} of the request: {} bytes", source,
-                       query.joins[duty.bag].name, bag.is_most_recent ? "most recent" : "first",
+                       joins[duty.bag].name, bag.is_most_recent ? "most recent" : "first",
                        8 * (bag.words - 2)));
     }
   }
-  for (const query::Join& join : query.joins)
+  for (const query::Join& join : joins)
     line(fmt::format("unpack {}: go on where it is packed", join.name));
   return text + print(plan);
 }
