@@ -52,8 +52,8 @@ enum class Accessor : uint32_t {
            // which the program goes on, in place of a return address.
   ContextOpen = 17,  // r0 = window pointer to the thread's context (abi/region.h, ContextLayout); 0
                      // when it is in no request.
-  ContextAct = 18,   // r1 = a ContextAct, r2 = an object, r3 = a bit for each bag of which the most
-                     // recent counts; r0 = a ContextOutcome.
+  ContextAct = 18,   // r1 = a ContextAct, r2 = an object, r3 = a BagKind for each bag, of
+                     // kBagKindBits (region.h); r0 = a ContextOutcome.
 };
 
 // What becomes of a thread's context.
@@ -69,7 +69,8 @@ enum class ContextAct : uint32_t {
 enum class ContextOutcome : uint32_t {
   Nothing,  // What was to be taken or joined is not known, or nobody has put it.
   Done,
-  Other,  // What was to be joined is in another request: the thread stays in its own.
+  Other,    // What was to be joined is in another request: the thread stays in its own.
+  Overlap,  // Both have counted, perhaps the same events: the thread is in none.
 };
 
 inline constexpr uint32_t kAccessorCount = 19;

@@ -36,7 +36,7 @@
 namespace clew::abi {
 
 inline constexpr uint64_t kArenaMagic = 0x31414e4552415743;  // "CWARENA1", little endian.
-inline constexpr uint32_t kArenaVersion = 12;
+inline constexpr uint32_t kArenaVersion = 13;
 inline constexpr uint32_t kSessionsMax = 8;
 inline constexpr uint32_t kProcessesMax = 16'384;  // Followed children, in all of a session.
 inline constexpr uint32_t kCookieOffset = 2048;    // Of PrivatePage::cookie.

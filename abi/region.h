@@ -136,17 +136,17 @@ inline constexpr uint32_t kEventHeaderBytes = 16;
 //     0   sequence number of the last hand-over, and
 //     1   number of the last request that began, by whoever had the slot
 //     2   whose it is: SlotControl::claims << 32 | the thread's id, as far as that is known
-//     3   TargetPage::contexts_lost, as it was where the request began
-//     4   the request; 0: the thread is in none
-//     5   Lamport's number of its last event
-//     6   bags; each has the number of the event that packed it, 0 when it is empty, the time
-//         stamp, where contexts are joined, which decides between equal numbers, and its columns
+//     3   how many events it has counted in bags
+//     4   TargetPage::contexts_lost, as it was where the request began
+//     5   the request; 0: the thread is in none, or nobody knows in which
+//     6   Lamport's number of the last event that was packed; kContextInDoubt: nobody knows
+//     7   bags (BagKind)
 // In front of it are the words of ContextCounter, which only grow.
 // A block is a context as somebody handed it over. A thread writes 2^blocks_log2 of them in
 // turn; who takes one looks at the sequence number behind it again, as it may be written anew.
 //     0   sequence number of the hand-over; 0 while it is written
 //     1   the object with which it is handed over, and 2 the process (Context::process)
-//     3   the words of the context from word 3 on
+//     3   the words of the context from word 4 on
 // Where the block of an object is, TargetPage::objects says.
 struct ContextLayout {
   uint32_t offset;  // Of the context; 0: programs have none.
@@ -155,19 +155,31 @@ struct ContextLayout {
   uint16_t bags;
   uint32_t bag_words;  // Of each, with its number.
 
-  [[nodiscard]] constexpr uint32_t words() const { return 6 + bags * bag_words; }
+  [[nodiscard]] constexpr uint32_t words() const { return 7 + bags * bag_words; }
   [[nodiscard]] constexpr uint32_t block_words() const { return words(); }
 };
 static_assert(offsetof(ContextLayout, bag_words) == 12);
 static_assert(sizeof(ContextLayout) == 16);
 // Words of a context, and of a block.
 inline constexpr uint32_t kContextSequence = 0, kContextRequests = 1, kContextOwner = 2,
-                          kContextLost = 3, kContextRequest = 4, kContextNumber = 5,
-                          kContextBags = 6;
+                          kContextCounted = 3, kContextLost = 4, kContextRequest = 5,
+                          kContextNumber = 6, kContextBags = 7;
+inline constexpr uint64_t kContextInDoubt = ~uint64_t{0};
 inline constexpr uint32_t kBlockSequence = 0, kBlockObject = 1, kBlockProcess = 2,
                           kBlockContext = 3;
 inline constexpr uint32_t kContextWordsMax = 64;
 inline constexpr uint32_t kContextBlocksBytes = 1U << 20;  // At most.
+
+// What a bag has of a joined stream: in its first words, and then its columns.
+enum class BagKind : uint32_t {
+  First,       // Its first event: the number of that, 0 when it is empty; the time stamp, where
+  MostRecent,  // contexts are joined, which decides between equal numbers. Or the last event.
+  // Cells of aggregates, over all of its events: how many there were; where contexts are joined,
+  // which was the last one (the thread's id << 32 | kContextCounted).
+  Cells,
+};
+// Of all bags, as ContextAct takes them.
+inline constexpr uint32_t kBagKindBits = 2;
 
 enum class ContextCounter : uint32_t {
   Requests,   // That began.
@@ -176,6 +188,7 @@ enum class ContextCounter : uint32_t {
   NoContext,  // Takes of what nobody had put, or was forgotten.
   Weak,       // Begins and takes that are known less well than the query asks for.
   Other,      // Joins of two requests, which stay two.
+  Overlap,    // Joins of two parts of a request, which both have what may be the same events.
   Edges,      // Takes, by causal::EdgeClass: four of them.
   End = Edges + 4,
 };

@@ -30,9 +30,9 @@ class RuntimeContexts : public RuntimeBlob {
   }
 
   uint64_t open() { return access(Accessor::ContextOpen, 0); }
-  ContextOutcome act(ContextAct what, uint64_t object = 0, uint64_t most_recent = 0) {
+  ContextOutcome act(ContextAct what, uint64_t object = 0, uint64_t kinds = 0) {
     return static_cast<ContextOutcome>(
-        access(Accessor::ContextAct, static_cast<uint64_t>(what), object, most_recent));
+        access(Accessor::ContextAct, static_cast<uint64_t>(what), object, kinds));
   }
   bool is_in_one() { return open() == kContext; }
   uint64_t* context() { return reinterpret_cast<uint64_t*>(own_region() + kContext); }
@@ -104,16 +104,64 @@ TEST_F(RuntimeContexts, JoinedBagsAreTheEarliestOrTheLatest) {
     pack(0, 3, 30);
     pack(1, 3, 31);
     context()[abi::kContextNumber] = 3;
-    EXPECT_EQ(act(ContextAct::Join, 2, 0b10), ContextOutcome::Done);
+    EXPECT_EQ(act(ContextAct::Join, 2, 0b0100), ContextOutcome::Done);
     EXPECT_EQ(packed(0), 30U);
     EXPECT_EQ(packed(1), 51U);
     EXPECT_EQ(context()[abi::kContextNumber], 5U);
     act(ContextAct::Begin);  // Another request stays what it is.
     pack(0, 1, 10);
-    EXPECT_EQ(act(ContextAct::Join, 2, 0b10), ContextOutcome::Other);
+    EXPECT_EQ(act(ContextAct::Join, 2, 0b0100), ContextOutcome::Other);
     EXPECT_EQ(packed(0), 10U);
     EXPECT_TRUE(is_in_one());
   });
+}
+
+// Cells: how many, which was the last one, and a sum.
+TEST_F(RuntimeContexts, JoinedCellsAreThoseOfOneSideOrUnknown) {
+  constexpr auto kCells = static_cast<uint64_t>(abi::BagKind::Cells);
+  const auto count = [this](uint64_t number, uint64_t last, uint64_t sum) {
+    pack(0, number, sum);
+    context()[kFirst + 1] = last;
+  };
+  act(ContextAct::Begin);
+  act(ContextAct::Put, 1);  // Nothing was counted here,
+  count(2, 77, 20);
+  act(ContextAct::Put, 2);  // two here,
+  count(3, 78, 25);
+  act(ContextAct::Put, 3);  // and one more here.
+  elsewhere([&] {
+    act(ContextAct::Take, 1);
+    EXPECT_EQ(act(ContextAct::Join, 2, kCells), ContextOutcome::Done);
+    EXPECT_EQ(packed(0), 20U);
+    EXPECT_EQ(act(ContextAct::Join, 2, kCells), ContextOutcome::Done);  // The same.
+    EXPECT_EQ(act(ContextAct::Join, 1, kCells), ContextOutcome::Done);
+    EXPECT_EQ(packed(0), 20U);
+    EXPECT_EQ(act(ContextAct::Join, 3, kCells), ContextOutcome::Overlap);
+    EXPECT_FALSE(is_in_one());
+  });
+}
+
+// What it has done is before whatever it is joined with, and nobody knows what that was.
+TEST_F(RuntimeContexts, WhoIsNowhereKnownStaysSoUntilItBeginsOrTakes) {
+  act(ContextAct::Begin);
+  act(ContextAct::Put, 1);
+  act(ContextAct::Doubt, 7);
+  EXPECT_EQ(act(ContextAct::Join, 7), ContextOutcome::Nothing);
+  EXPECT_EQ(act(ContextAct::Join, 1), ContextOutcome::Nothing);
+  EXPECT_FALSE(is_in_one());
+  act(ContextAct::Put, 2);
+  elsewhere([&] {
+    act(ContextAct::Take, 1);
+    EXPECT_TRUE(is_in_one());
+    EXPECT_EQ(act(ContextAct::Join, 2), ContextOutcome::Nothing);
+    EXPECT_FALSE(is_in_one());
+  });
+  EXPECT_EQ(act(ContextAct::Take, 1), ContextOutcome::Done);
+  EXPECT_TRUE(is_in_one());
+  act(ContextAct::Join, 7);
+  act(ContextAct::End);  // Its own part is over.
+  EXPECT_EQ(act(ContextAct::Join, 1), ContextOutcome::Done);
+  EXPECT_TRUE(is_in_one());
 }
 
 // Who joins what is not known any more does not know what came first.

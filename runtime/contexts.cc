@@ -67,6 +67,23 @@ uint64_t next(uint64_t& last) {
   return last;
 }
 
+ContextOutcome leave(uint64_t* own) {
+  own[abi::kContextRequest] = 0;
+  own[abi::kContextNumber] = 0;
+  return ContextOutcome::Nothing;
+}
+
+// What is joined with it, and what it hands over, is not known either.
+ContextOutcome doubt(uint64_t* own) {
+  own[abi::kContextRequest] = 0;
+  own[abi::kContextNumber] = abi::kContextInDoubt;
+  return ContextOutcome::Nothing;
+}
+
+bool is_in_doubt(const uint64_t* own) {
+  return own[abi::kContextRequest] == 0 && own[abi::kContextNumber] == abi::kContextInDoubt;
+}
+
 // The thread's context, which is its predecessor's no more, and older than no loss. A thread can
 // have the slot of a dead one without a claim (collect/release.cc): ids tell them apart.
 uint64_t* open(Contexts contexts) {
@@ -76,7 +93,7 @@ uint64_t* open(Contexts contexts) {
   const bool is_own = own[abi::kContextOwner] == owner && own[abi::kContextLost] == lost &&
                       (lost & abi::kContextsForbidden) == 0;
   own[abi::kContextOwner] = owner;
-  if (!is_own) own[abi::kContextRequest] = 0;
+  if (!is_own) leave(own);
   return own;
 }
 
@@ -127,6 +144,7 @@ void forget(Contexts contexts, uint64_t object) {
 }
 
 void put(Contexts contexts, uint64_t* own, uint64_t object) {
+  if (is_in_doubt(own)) return say(contexts, object, abi::kObjectInDoubt);
   if (own[abi::kContextRequest] == 0) return forget(contexts, object);
   const uint32_t slot = own_index();
   if (slot >= header().slot_count) return say(contexts, object, abi::kObjectInDoubt);
@@ -176,18 +194,13 @@ Found look_up(Contexts contexts, uint64_t object) {
   return {.block = block, .sequence = sequence, .object = object};
 }
 
-ContextOutcome leave(uint64_t* own) {
-  own[abi::kContextRequest] = 0;
-  return ContextOutcome::Nothing;
-}
-
 ContextOutcome take(Contexts contexts, uint64_t* own, uint64_t object) {
   const Found found = look_up(contexts, object);
-  if (found.block == nullptr) return leave(own);
+  if (found.block == nullptr) return found.is_known ? leave(own) : doubt(own);
   for (uint32_t i = abi::kContextLost; i < contexts.words(); ++i)
     own[i] = found.context()[i];
   const bool is_there = found.is_there() && own[abi::kContextLost] == contexts.lost();
-  return is_there ? ContextOutcome::Done : leave(own);
+  return is_there ? ContextOutcome::Done : doubt(own);
 }
 
 bool is_later(const uint64_t* one, const uint64_t* other) {
@@ -203,27 +216,48 @@ void join_bag(uint64_t* own, const uint64_t* other, uint32_t words, bool is_most
     own[i] = other[i];
 }
 
-void join_bags(Contexts contexts, uint64_t* own, const uint64_t* other, uint64_t most_recent) {
+// False: both have counted, and one may have what the other has, so there is no sum.
+bool join_cells(uint64_t* own, const uint64_t* other, uint32_t words) {
+  if (other[0] == 0 || (own[0] != 0 && own[1] == other[1])) return true;
+  if (own[0] != 0) return false;
+  for (uint32_t i = 0; i < words; ++i)
+    own[i] = other[i];
+  return true;
+}
+
+bool join_bags(Contexts contexts, uint64_t* own, const uint64_t* other, uint64_t kinds) {
   const uint64_t number = other[abi::kContextNumber];
   if (number > own[abi::kContextNumber]) own[abi::kContextNumber] = number;
   const uint32_t size = contexts.layout().bag_words;
-  for (uint32_t at = abi::kContextBags, bag = 0; at + size <= contexts.words() && size > 1;
-       at += size, ++bag)
-    join_bag(own + at, other + at, size, (most_recent >> (bag & 63) & 1) != 0);
+  bool is_whole = true;
+  for (uint32_t at = abi::kContextBags; at + size <= contexts.words() && size > 1; at += size) {
+    const auto kind = static_cast<abi::BagKind>(kinds & ((1U << abi::kBagKindBits) - 1));
+    kinds >>= abi::kBagKindBits;
+    if (kind == abi::BagKind::Cells) {
+      is_whole = join_cells(own + at, other + at, size) && is_whole;
+    } else {
+      join_bag(own + at, other + at, size, kind == abi::BagKind::MostRecent);
+    }
+  }
+  return is_whole;
 }
 
 // Behind what is not known, the thread is nowhere: its own bags need not have the first event, or
 // the most recent one.
-ContextOutcome join(Contexts contexts, uint64_t* own, uint64_t object, uint64_t most_recent) {
+ContextOutcome join(Contexts contexts, uint64_t* own, uint64_t object, uint64_t kinds) {
+  if (is_in_doubt(own)) return ContextOutcome::Nothing;
   if (own[abi::kContextRequest] == 0) return take(contexts, own, object);
   const Found found = look_up(contexts, object);
-  if (found.block == nullptr) return found.is_known ? ContextOutcome::Nothing : leave(own);
+  if (found.block == nullptr) return found.is_known ? ContextOutcome::Nothing : doubt(own);
   const uint64_t* const other = found.context();
   const bool is_other = other[abi::kContextRequest] != own[abi::kContextRequest];
   const bool is_lost = other[abi::kContextLost] != own[abi::kContextLost];
-  if (!is_other && !is_lost) join_bags(contexts, own, other, most_recent);
-  if (!found.is_there() || is_lost) return leave(own);
-  return is_other ? ContextOutcome::Other : ContextOutcome::Done;
+  const bool is_whole = is_other || is_lost || join_bags(contexts, own, other, kinds);
+  if (!found.is_there() || is_lost) return doubt(own);
+  if (is_other) return ContextOutcome::Other;
+  if (is_whole) return ContextOutcome::Done;
+  doubt(own);
+  return ContextOutcome::Overlap;
 }
 
 void begin(Contexts contexts, uint64_t* own) {
@@ -250,7 +284,7 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_context_open(uint
 extern "C" __attribute__((visibility("hidden"))) uint64_t clew_context_act(uint32_t session,
                                                                            uint64_t act,
                                                                            uint64_t object,
-                                                                           uint64_t most_recent) {
+                                                                           uint64_t kinds) {
   const Contexts contexts{session};
   if (contexts.layout().offset == 0) return 0;
   uint64_t* const own = open(contexts);
@@ -260,7 +294,7 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_context_act(uint3
       begin(contexts, own);
       break;
     case ContextAct::End:
-      own[abi::kContextRequest] = 0;
+      leave(own);
       break;
     case ContextAct::Put:
       put(contexts, own, object);
@@ -272,7 +306,7 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_context_act(uint3
       outcome = take(contexts, own, object);
       break;
     case ContextAct::Join:
-      outcome = join(contexts, own, object, most_recent);
+      outcome = join(contexts, own, object, kinds);
       break;
     case ContextAct::Lose:
       lose_contexts(session);

@@ -33,45 +33,45 @@ const std::array kJoinCases = {
     JoinCase{"Counts", "from b in B join a in A on a -> b select count()", {"a"}},
     JoinCase{"Sums", "from b in B join a in A on a -> b select sum(a.arg1), sum(b.arg1)", {"a"}},
     JoinCase{"Extremes",
-         "from b in B join a in A on a -> b groupby b.arg1 % 3 as k "
-         "select k, min(a.arg1), max(a.arg1), min(b.arg2), max(b.arg2), count()",
-         {"a"}},
+             "from b in B join a in A on a -> b groupby b.arg1 % 3 as k "
+             "select k, min(a.arg1), max(a.arg1), min(b.arg2), max(b.arg2), count()",
+             {"a"}},
     JoinCase{"Averages",
-         "from b in B join a in A on a -> b groupby b.arg1 % 3 as k "
-         "select k, avg(a.arg1), avg(b.arg2), avg((uint64_t)a.arg2) "
-         "where avg(a.arg1) > 20 orderby avg(b.arg2) take 2",
-         {"a"}},
+             "from b in B join a in A on a -> b groupby b.arg1 % 3 as k "
+             "select k, avg(a.arg1), avg(b.arg2), avg((uint64_t)a.arg2) "
+             "where avg(a.arg1) > 20 orderby avg(b.arg2) take 2",
+             {"a"}},
     JoinCase{"Keys",
-         "from b in B join a in A on a -> b groupby a.arg1 % 4 as k "
-         "select k, count(), sum(b.arg2), sum(a.arg2), avg(a.arg2)",
-         {"a"}},
+             "from b in B join a in A on a -> b groupby a.arg1 % 4 as k "
+             "select k, count(), sum(b.arg2), sum(a.arg2), avg(a.arg2)",
+             {"a"}},
     JoinCase{"KeysOfBoth",
-         "from b in B join a in A on a -> b groupby a.arg1 % 4 as k, b.arg1 % 2 as m "
-         "select k, m, count(), max(a.arg2) - min(b.arg2)",
-         {"a"}},
+             "from b in B join a in A on a -> b groupby a.arg1 % 4 as k, b.arg1 % 2 as m "
+             "select k, m, count(), max(a.arg2) - min(b.arg2)",
+             {"a"}},
     JoinCase{"Conditions",
-         "from b in B join a in A on a -> b where a.arg1 > 20 where b.arg1 > 10 "
-         "select count(), sum(a.arg1), distinct(b.arg1)",
-         {"a"}},
+             "from b in B join a in A on a -> b where a.arg1 > 20 where b.arg1 > 10 "
+             "select count(), sum(a.arg1), distinct(b.arg1)",
+             {"a"}},
     JoinCase{"Independent",
-         "from b in B join a in A on a -> b join c in C on c -> b groupby c.arg1 % 2 as k "
-         "select k, count(), sum(a.arg1), sum(b.arg1), sum(c.arg2), avg(b.arg1), avg(c.arg2)",
-         {"a", "c"}},
+             "from b in B join a in A on a -> b join c in C on c -> b groupby c.arg1 % 2 as k "
+             "select k, count(), sum(a.arg1), sum(b.arg1), sum(c.arg2), avg(b.arg1), avg(c.arg2)",
+             {"a", "c"}},
     JoinCase{"BesideOne",
-         "from b in B join a in A on a -> b join c in MostRecent(C) on c -> b "
-         "groupby c.arg1 % 2 as k select k, count(), sum(a.arg1), sum(c.arg1)",
-         {"a"}},
+             "from b in B join a in A on a -> b join c in MostRecent(C) on c -> b "
+             "groupby c.arg1 % 2 as k select k, count(), sum(a.arg1), sum(c.arg1)",
+             {"a"}},
     JoinCase{"BehindAnother",
-         "from b in B join c in C on c -> b join a in A on a -> c groupby b.arg1 % 2 as k "
-         "select k, count(), sum(a.arg1), sum(c.arg1), max(b.arg1)",
-         {"a"}},
+             "from b in B join c in C on c -> b join a in A on a -> c groupby b.arg1 % 2 as k "
+             "select k, count(), sum(a.arg1), sum(c.arg1), max(b.arg1)",
+             {"a"}},
     JoinCase{"OfItself",
-         "from b in B join a in B on a -> b select count(), sum(a.arg1), avg(b.arg1)",
-         {"a"}},
+             "from b in B join a in B on a -> b select count(), sum(a.arg1), avg(b.arg1)",
+             {"a"}},
     JoinCase{"Lets",
-         "from b in B join a in A on a -> b let twice = a.arg1 * 2 let more = twice + 1 "
-         "where more > 30 groupby b.arg1 % 2 as k select k, sum(more), sum(b.arg2)",
-         {"a"}},
+             "from b in B join a in A on a -> b let twice = a.arg1 * 2 let more = twice + 1 "
+             "where more > 30 groupby b.arg1 % 2 as k select k, sum(more), sum(b.arg2)",
+             {"a"}},
 };
 
 std::string with_sources(std::string_view text) {
@@ -112,9 +112,7 @@ class Graph {
     for (Scene* const scene : scenes_)
       action(*scene);
   }
-  int64_t below(int64_t end) {
-    return std::uniform_int_distribution<int64_t>(0, end - 1)(random_);
-  }
+  int64_t below(int64_t end) { return std::uniform_int_distribution<int64_t>(0, end - 1)(random_); }
   void step() {
     const int64_t thread = first_ + below(threads_);
     switch (below(8)) {
@@ -185,8 +183,8 @@ TEST_P(JoinRewrites, CountInFrontOfTheJoin) {
   EXPECT_EQ(counted, GetParam().counted);
 }
 
-// A condition on one event stands in the probe; on two, of which one makes no difference, behind the
-// join.
+// A condition on one event stands in the probe; on two, of which one makes no difference, behind
+// the join.
 TEST(JoinRewrites, HaveConditionsInProbesWhereThatIsTheSame) {
   for (const std::string_view join :
        {"join a in A on a -> b", "join a in First(A) on a -> b", "join a in FirstN(2, A) on a -> b",

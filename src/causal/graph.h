@@ -48,7 +48,7 @@ struct ContextKey {
 struct Moment {
   uint64_t request = 0;
   uint32_t segment = 0;
-  uint64_t step = 0;    // In its segment: 1, 2, …; 0: before its first event.
+  uint64_t step = 0;  // In its segment: 1, 2, …; 0: before its first event.
   // Lamport's: one more than the largest of the counted events that happened before.
   uint64_t number = 0;
 };

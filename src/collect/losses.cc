@@ -88,7 +88,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 27> kDescriptions = {{
+constexpr std::array<Description, 28> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -125,6 +125,10 @@ constexpr std::array<Description, 27> kDescriptions = {{
      "causes not believed: they are known less well than the query asks for"},
     {kMissedOtherRequest, "join of two requests, which stay two",
      "joins of two requests, which stay two"},
+    {kMissedOverlap,
+     "join of two parts of a request that both have counted what may be the same: unknown in place",
+     "joins of two parts of a request that both have counted what may be the same: unknown in "
+     "place"},
     {kMissedAmbiguous, "message that could be of several requests, and is of none",
      "messages that could be of several requests, and are of none"},
     {kMissedUnplaced, "message on a UNIX connection of which is not known yet what was on its way",

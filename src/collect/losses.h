@@ -38,6 +38,7 @@ inline constexpr std::string_view kMissedNoRequest = "no_request";
 // A thread took over something that nobody had handed over: it works for no request from then on.
 inline constexpr std::string_view kMissedNoContext = "no_context";
 // Joins in place: as often, a probe was missed that could have handed something over.
+inline constexpr std::string_view kMissedOverlap = "overlap";
 inline constexpr std::string_view kMissedContexts = "contexts_forgotten";
 // Begins and hand-overs that are known less well than the query asks for.
 inline constexpr std::string_view kMissedWeak = "weak_cause";

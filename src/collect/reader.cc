@@ -259,6 +259,7 @@ void Reader::add_slot_causes(uint32_t slot, Losses& losses) const {
   count_cause(losses.missed, kMissedNoContext, word(abi::ContextCounter::NoContext));
   count_cause(losses.missed, kMissedWeak, word(abi::ContextCounter::Weak));
   count_cause(losses.missed, kMissedOtherRequest, word(abi::ContextCounter::Other));
+  count_cause(losses.missed, kMissedOverlap, word(abi::ContextCounter::Overlap));
   for (uint32_t how = 0; how < causal::kEdgeClasses; ++how)
     count_cause(losses.causal, causal::kEdgeClassNames[how], word(abi::ContextCounter::Edges, how));
 }

@@ -285,8 +285,7 @@ std::string explain_plan(Compiled& compiled) {
   const auto is_there = [&](uint16_t source) {
     return matched.contains(source) || query::is_kernel_source(sources[source].kind);
   };
-  if (compiled.in_place)
-    return plan::print_in_place(compiled.plan, *compiled.joined, is_there);
+  if (compiled.in_place) return plan::print_in_place(compiled.plan, *compiled.joined, is_there);
   std::vector<std::string> programs;
   if (plan::follows_messages(*compiled.joined)) {
     std::vector<int64_t> pids(compiled.tracees.size());

@@ -33,7 +33,17 @@ class Context {
   [[nodiscard]] uint64_t pointer() const {
     return word(abi::kContextRequest) == 0 ? 0 : layout_.offset;
   }
-  void leave() { set(abi::kContextRequest, 0); }
+  [[nodiscard]] bool is_in_doubt() const {
+    return pointer() == 0 && word(abi::kContextNumber) == abi::kContextInDoubt;
+  }
+  void leave() {
+    set(abi::kContextRequest, 0);
+    set(abi::kContextNumber, 0);
+  }
+  void doubt() {
+    set(abi::kContextRequest, 0);
+    set(abi::kContextNumber, abi::kContextInDoubt);
+  }
 
   void begin(uint64_t request) {
     for (uint32_t i = abi::kContextNumber; i < layout_.words(); ++i)
@@ -41,17 +51,20 @@ class Context {
     set(abi::kContextRequest, request);
   }
 
-  abi::ContextOutcome join(const std::vector<uint64_t>& other, uint64_t most_recent) {
+  abi::ContextOutcome join(const std::vector<uint64_t>& other, uint64_t kinds) {
     if (other[abi::kContextRequest] != word(abi::kContextRequest))
       return abi::ContextOutcome::Other;
     set(abi::kContextNumber, std::max(word(abi::kContextNumber), other[abi::kContextNumber]));
     for (uint32_t bag = 0; bag < layout_.bags; ++bag) {
       const uint32_t at = abi::kContextBags + bag * layout_.bag_words;
-      const auto own_place = std::pair(word(at), word(at + 1));
-      const auto place = std::pair(other[at], other[at + 1]);
-      const bool is_wanted =
-          word(at) == 0 || ((most_recent >> bag & 1) != 0 ? place > own_place : place < own_place);
-      if (other[at] == 0 || !is_wanted) continue;
+      const auto kind = static_cast<abi::BagKind>(kinds >> abi::kBagKindBits * bag & 3);
+      const bool is_same = kind == abi::BagKind::Cells && word(at + 1) == other[at + 1];
+      if (other[at] == 0 || (word(at) != 0 && is_same)) continue;
+      if (word(at) != 0 && kind == abi::BagKind::Cells) {
+        doubt();
+        return abi::ContextOutcome::Overlap;
+      }
+      if (word(at) != 0 && !is_better(other, at, kind)) continue;
       for (uint32_t i = at; i < at + layout_.bag_words; ++i)
         set(i, other[i]);
     }
@@ -59,6 +72,13 @@ class Context {
   }
 
  private:
+  [[nodiscard]] bool is_better(const std::vector<uint64_t>& other, uint32_t at,
+                               abi::BagKind kind) const {
+    const auto own_place = std::pair(word(at), word(at + 1));
+    const auto place = std::pair(other[at], other[at + 1]);
+    return kind == abi::BagKind::MostRecent ? place > own_place : place < own_place;
+  }
+
   const abi::ContextLayout& layout_;
   Window& window_;
 };
@@ -67,17 +87,22 @@ using Objects = std::map<uint64_t, std::vector<uint64_t>>;
 
 // Takes, or joins, what was put; of what is in doubt there are no words.
 abi::ContextOutcome come_to(Context& own, const Objects& objects, const Arguments& arguments) {
-  const auto [act, object, most_recent, r4, r5] = arguments;
-  const bool joins =
-      static_cast<abi::ContextAct>(act) == abi::ContextAct::Join && own.pointer() != 0;
+  const auto [act, object, kinds, r4, r5] = arguments;
+  const bool is_join = static_cast<abi::ContextAct>(act) == abi::ContextAct::Join;
+  if (is_join && own.is_in_doubt()) return abi::ContextOutcome::Nothing;
+  const bool joins = is_join && own.pointer() != 0;
   const auto put = objects.find(object);
   const bool is_there = put != objects.end() && !put->second.empty();
-  if (is_there && joins) return own.join(put->second, most_recent);
+  if (is_there && joins) return own.join(put->second, kinds);
   if (is_there) {
     own.set_all(put->second);
     return abi::ContextOutcome::Done;
   }
-  if (!joins || put != objects.end()) own.leave();
+  if (put != objects.end()) {
+    own.doubt();
+  } else if (!joins) {
+    own.leave();
+  }
   return abi::ContextOutcome::Nothing;
 }
 
@@ -100,7 +125,7 @@ Expected<uint64_t> ContextHost::act(const abi::ContextLayout& layout, const Argu
   CLEW_TRY(check(layout, window));
   using abi::ContextAct;
   using abi::ContextOutcome;
-  const auto [act, object, most_recent, r4, r5] = arguments;
+  const auto [act, object, kinds, r4, r5] = arguments;
   Context own(layout, window);
   const bool is_in_one = own.pointer() != 0;
   auto outcome = ContextOutcome::Done;
@@ -112,8 +137,8 @@ Expected<uint64_t> ContextHost::act(const abi::ContextLayout& layout, const Argu
       own.leave();
       return static_cast<uint64_t>(outcome);
     case ContextAct::Put:
-      if (is_in_one) {
-        objects_[object] = own.all();
+      if (is_in_one || own.is_in_doubt()) {
+        objects_[object] = is_in_one ? own.all() : std::vector<uint64_t>{};
       } else {
         objects_.erase(object);
       }

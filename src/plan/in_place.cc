@@ -12,6 +12,7 @@
 #include "plan/coder.h"
 #include "plan/joined_events.h"
 #include "plan/plan.h"
+#include "plan/update.h"
 #include "query/arithmetic.h"
 #include "query/at_event.h"
 #include "query/print.h"
@@ -47,10 +48,10 @@ uint32_t Contexts::bag_words() const {
   return most;
 }
 
-uint64_t Contexts::most_recent() const {
+uint64_t Contexts::kinds() const {
   uint64_t bits = 0;
-  for (size_t i = 0; i < bags.size(); ++i)
-    bits |= uint64_t{bags[i].is_most_recent} << i;
+  for (size_t i = bags.size(); i-- > 0;)
+    bits = bits << abi::kBagKindBits | static_cast<uint64_t>(bags[i].kind);
   return bits;
 }
 
@@ -76,14 +77,20 @@ class Maker {
 
  private:
   Expected<void> check() const;
+  [[nodiscard]] const JoinStage* groups_of(size_t bag) const;
   Expression next_in(uint16_t at, const query::Type& type);
   Expected<void> add_column(uint16_t bag, size_t column, std::optional<Expression> value);
+  Expected<void> add_cells(uint16_t bag, const JoinStage& groups);
+  Expected<void> add_columns(uint16_t bag);
   Expected<void> carry(uint16_t bag, uint16_t other);
   Expected<void> make_bags();
   Expected<Duty> make_duty(size_t source) const;
   Expected<Duty> act_of(const JoinRole& role, size_t source) const;
   void add_source(size_t source, Duty duty);
   [[nodiscard]] Expression at_source(size_t column, size_t source) const;
+  [[nodiscard]] uint16_t bag_of(const JoinRole& role) const;
+  [[nodiscard]] Expected<Duty> pack_columns(uint16_t bag, size_t source) const;
+  [[nodiscard]] Expected<Duty> pack_cells(uint16_t bag, size_t source) const;
   [[nodiscard]] std::optional<Expression> condition_of(size_t source) const;
   [[nodiscard]] const Expression* field_of(size_t column) const;
   void restore_fields();
@@ -108,14 +115,51 @@ class Maker {
 // --- what can be
 // -----------------------------------------------------------------------------------
 
+// The joined query, if it is one.
+const JoinStage* Maker::groups_of(size_t bag) const {
+  const std::optional<size_t> stage = stage_.streams[bag + 1].subquery;
+  return stage ? &joined_.stages[*stage] : nullptr;
+}
+
+// Groups that are one, of cells.
+Expected<void> check_groups(const JoinStage& groups) {
+  const Query& rest = groups.rest;
+  if (rest.shape != query::Shape::Groups) return refuse("it joins a query of single events");
+  if (!rest.values.empty()) return refuse("what happened before is counted by a key");
+  if (!groups.joins.empty()) return refuse("it joins a query that joins others");
+  if (!rest.where.empty() || !rest.having.empty() || rest.take)
+    return refuse("it joins a query with a condition that no probe computes");
+  const bool are_cells = std::all_of(
+      rest.columns.begin(), rest.columns.end(), [&rest](const query::NamedExpression& column) {
+        if (column.expression.kind != ExpressionKind::Aggregate) return false;
+        const query::Aggregate& aggregate = rest.aggregates[column.expression.index];
+        using abi::AggregateFunction;
+        const AggregateFunction function = aggregate.function;
+        return function == AggregateFunction::Count ||
+               ((function == AggregateFunction::Sum || function == AggregateFunction::Min ||
+                 function == AggregateFunction::Max) &&
+                query::is_integer(aggregate.arguments[0]));
+      });
+  if (are_cells) return {};
+  return refuse("of what happened before, only integers' count, sum, avg, min and max are kept");
+}
+
 Expected<void> Maker::check() const {
-  if (joined_.stages.size() != 1) return refuse("it joins a query");
-  for (const JoinStage::Join& join : stage_.joins) {
+  for (size_t i = 0; i < stage_.joins.size(); ++i) {
+    const JoinStage::Join& join = stage_.joins[i];
+    if (join.left) return refuse("a left join has rows of what is not there");
+    if (const JoinStage* const groups = groups_of(i)) {
+      CLEW_TRY(check_groups(*groups));
+      if (join.filter == query::JoinFilter::All) continue;
+      return refuse("it joins one group of several");
+    }
     const bool is_one = join.filter == query::JoinFilter::First ||
                         join.filter == query::JoinFilter::MostRecent ||
                         (join.filter != query::JoinFilter::All && join.count == 1);
-    if (!is_one) return refuse("only First and MostRecent have one event to be packed");
-    if (join.left) return refuse("a left join has rows of what is not there");
+    if (!is_one)
+      return refuse(
+          "each of several events that happened before would be a row; count them, or "
+          "ask for First or MostRecent");
   }
   return {};
 }
@@ -152,6 +196,35 @@ Expected<void> Maker::add_column(uint16_t bag, size_t column, std::optional<Expr
   return {};
 }
 
+// How many there were is in front of the columns.
+Expected<void> Maker::add_cells(uint16_t at, const JoinStage& groups) {
+  const JoinStage::Stream& stream = stage_.streams[at + 1U];
+  Bag& bag = result_.contexts.bags[at];
+  bag.kind = abi::BagKind::Cells;
+  for (size_t i = 0; i < groups.rest.columns.size(); ++i) {
+    const Expression& column = groups.rest.columns[i].expression;
+    const query::Aggregate& aggregate = groups.rest.aggregates[column.index];
+    const size_t place = stream.begin + i;
+    contents_[at].push_back({.column = place, .value = std::nullopt});
+    if (aggregate.function == abi::AggregateFunction::Count) {
+      packed_[place] = number_of_[at];
+      packed_[place].type = column.type;
+      continue;
+    }
+    packed_[place] = next_in(at, column.type);
+    bag.words += aggregate::cell_words(spec_of(aggregate)) - 1;
+  }
+  return {};
+}
+
+Expected<void> Maker::add_columns(uint16_t bag) {
+  if (const JoinStage* const groups = groups_of(bag)) return add_cells(bag, *groups);
+  const JoinStage::Stream& stream = stage_.streams[bag + 1U];
+  for (size_t i = 0; i < stream.columns.size(); ++i)
+    CLEW_TRY(add_column(bag, stream.begin + i, std::nullopt));
+  return {};
+}
+
 // What an event of the bag's stream is joined with comes along, there or not: its first event is
 // not the first that is joined.
 Expected<void> Maker::carry(uint16_t bag, uint16_t other) {
@@ -179,16 +252,16 @@ Expected<void> Maker::make_bags() {
   for (size_t at = count; at-- > 0;) {
     const JoinStage::Join& join = stage_.joins[at];
     const auto bag = static_cast<uint16_t>(at);
-    result_.contexts.bags[at].is_most_recent = join.filter == query::JoinFilter::MostRecent ||
-                                               join.filter == query::JoinFilter::MostRecentN;
+    const bool is_most_recent = join.filter == query::JoinFilter::MostRecent ||
+                                join.filter == query::JoinFilter::MostRecentN;
+    result_.contexts.bags[at].kind =
+        is_most_recent ? abi::BagKind::MostRecent : abi::BagKind::First;
     result_.contexts.bags[at].column_words.push_back(0);
     number_of_[at] = nothing(query::kUint64);
     number_of_[at].kind = ExpressionKind::JoinColumn;
     number_of_[at].stream = static_cast<uint16_t>(at + 1);
     carried_with_[at].push_back(at);
-    const JoinStage::Stream& stream = stage_.streams[at + 1];
-    for (size_t i = 0; i < stream.columns.size(); ++i)
-      CLEW_TRY(add_column(bag, stream.begin + i, std::nullopt));
+    CLEW_TRY(add_columns(bag));
     for (size_t other = at + 1; other < count; ++other) {
       if (stage_.joins[other].after == at + 1) CLEW_TRY(carry(bag, static_cast<uint16_t>(other)));
     }
@@ -269,6 +342,54 @@ std::optional<Expression> Maker::condition_of(size_t source) const {
   return condition;
 }
 
+tl::unexpected<Error> known_to_tracer(const Expression& value, const Joined& joined,
+                                      size_t source) {
+  return refuse(fmt::format("'{}' of {} is known to the tracer alone",
+                            query::print(value, joined.events),
+                            query::print(joined.events.sources[source])));
+}
+
+Expected<Duty> Maker::pack_columns(uint16_t bag, size_t source) const {
+  Duty duty{.kind = Duty::Kind::Pack, .bag = bag};
+  const JoinStage::Stream& stream = stage_.streams[bag + 1U];
+  for (const Content& content : contents_[bag]) {
+    Expression value = content.value
+                           ? *content.value
+                           : at_source(stream.columns[content.column - stream.begin], source);
+    if (is_of_process(value)) value = nothing(query::kInt32);  // Read where it is unpacked.
+    if (!probe_can(value)) return known_to_tracer(value, joined_, source);
+    duty.operands.push_back(std::move(value));
+  }
+  return duty;
+}
+
+// What each event adds.
+Expected<Duty> Maker::pack_cells(uint16_t bag, size_t source) const {
+  Duty duty{.kind = Duty::Kind::Pack, .bag = bag};
+  const JoinStage& groups = *groups_of(bag);
+  for (const query::NamedExpression& column : groups.rest.columns) {
+    query::Aggregate cell = groups.rest.aggregates[column.expression.index];
+    if (cell.function == abi::AggregateFunction::Count) continue;
+    query::transform(cell.arguments[0], [&](Expression& node) {
+      if (node.kind != ExpressionKind::Input) return false;
+      node = at_source(groups.streams[0].columns[node.index], source);
+      return true;
+    });
+    if (!probe_can(cell.arguments[0])) return known_to_tracer(cell.arguments[0], joined_, source);
+    duty.cells.push_back(std::move(cell));
+  }
+  return duty;
+}
+
+// Of a joined query's events, too.
+uint16_t Maker::bag_of(const JoinRole& role) const {
+  if (role.stage == 0) return static_cast<uint16_t>(role.stream - 1);
+  size_t bag = 0;
+  while (stage_.streams[bag + 1].subquery != role.stage)
+    ++bag;
+  return static_cast<uint16_t>(bag);
+}
+
 Expected<Duty> Maker::make_duty(size_t source) const {
   const Source& place = joined_.events.sources[source];
   if (query::is_kernel_source(place.kind))
@@ -279,23 +400,13 @@ Expected<Duty> Maker::make_duty(size_t source) const {
     return refuse(fmt::format("{} is joined with itself", query::print(place)));
   const JoinRole& role = joined_.roles[source][0];
   if (role.carrier) return act_of(role, source);
-  if (role.stream == 0) {
+  if (role.stage == 0 && role.stream == 0) {
     return Duty{.operands = number_of_, .condition = condition_of(source)};
   }
-  Duty duty{.kind = Duty::Kind::Pack, .bag = static_cast<uint16_t>(role.stream - 1)};
+  const uint16_t bag = bag_of(role);
+  Duty duty =
+      CLEW_TRY(groups_of(bag) != nullptr ? pack_cells(bag, source) : pack_columns(bag, source));
   duty.condition = condition_of(source);
-  const JoinStage::Stream& stream = stage_.streams[role.stream];
-  for (const Content& content : contents_[duty.bag]) {
-    Expression value = content.value
-                           ? *content.value
-                           : at_source(stream.columns[content.column - stream.begin], source);
-    if (is_of_process(value)) value = nothing(query::kInt32);  // Read where it is unpacked.
-    if (!probe_can(value)) {
-      return refuse(fmt::format("'{}' of {} is known to the tracer alone",
-                                query::print(value, joined_.events), query::print(place)));
-    }
-    duty.operands.push_back(std::move(value));
-  }
   return duty;
 }
 
@@ -322,7 +433,7 @@ void Maker::add_source(size_t source, Duty duty) {
 const Expression* Maker::field_of(size_t column) const {
   for (size_t s = 0; s < stage_.streams.size(); ++s) {
     const JoinStage::Stream& stream = stage_.streams[s];
-    if (column - stream.begin >= stream.columns.size()) continue;
+    if (stream.subquery || column - stream.begin >= stream.columns.size()) continue;
     const Expression& value =
         joined_.events.values[stream.columns[column - stream.begin]].expression;
     if (is_common_field(value) && (s == 0 || is_of_process(value))) return &value;

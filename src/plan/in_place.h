@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "abi/accessor.h"
+#include "abi/region.h"
 #include "base/error.h"
 #include "causal/edge.h"
 #include "plan/joined.h"
@@ -32,13 +33,14 @@ struct Duty {
   // As the source has them. Pack: the columns of the bag, but for its number. Act: the object, if
   // it has one. Answer: what must not be 0, as its bag would be empty.
   std::vector<query::Expression> operands{};
+  std::vector<query::Aggregate> cells{};  // Pack, of BagKind::Cells, instead of operands.
   std::optional<query::Expression> condition = std::nullopt;  // Other hits are no such events.
 };
 
-// Where a joined stream is packed: its first event, or the most recent one. Its columns are those
-// of JoinColumn with stream = the bag + 1.
+// Where a joined stream is packed: its first event, the most recent one, or cells. Its columns are
+// those of JoinColumn with stream = the bag + 1.
 struct Bag {
-  bool is_most_recent = false;
+  abi::BagKind kind = abi::BagKind::First;
   std::vector<uint32_t> column_words;  // Where each column begins; the first is its number.
   uint32_t words = 2;                  // With number and time (abi/region.h).
 };
@@ -50,9 +52,9 @@ struct Contexts {
   [[nodiscard]] bool answers(uint16_t source) const {
     return duties.empty() || duties[source].kind == Duty::Kind::Answer;
   }
-  [[nodiscard]] bool are_joined() const;       // By an act.
-  [[nodiscard]] uint32_t bag_words() const;    // Of the largest.
-  [[nodiscard]] uint64_t most_recent() const;  // As ContextAct takes it.
+  [[nodiscard]] bool are_joined() const;     // By an act.
+  [[nodiscard]] uint32_t bag_words() const;  // Of the largest.
+  [[nodiscard]] uint64_t kinds() const;      // As ContextAct takes them.
 };
 
 struct InPlace {

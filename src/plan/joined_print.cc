@@ -74,8 +74,9 @@ std::string describe(const query::Carrier& carrier, causal::EdgeClass least) {
 
 std::string names_of(const std::vector<query::NamedExpression>& columns) {
   std::vector<std::string_view> names(columns.size());
-  std::transform(columns.begin(), columns.end(), names.begin(),
-                 [](const query::NamedExpression& column) { return std::string_view(column.name); });
+  std::transform(
+      columns.begin(), columns.end(), names.begin(),
+      [](const query::NamedExpression& column) { return std::string_view(column.name); });
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -100,6 +101,23 @@ std::string describe(const query::Join& join) {
                      join.left ? ", or a row without" : "");
 }
 
+// Without what says which event it was.
+uint32_t packed_bytes(const Bag& bag) {
+  return 8 * (bag.words - (bag.kind == abi::BagKind::Cells ? 1 : 2));
+}
+
+std::string describe_packed(const query::Join& join, const Bag& bag) {
+  switch (bag.kind) {
+    case abi::BagKind::First:
+      return join.name + ", the first";
+    case abi::BagKind::MostRecent:
+      return join.name + ", the most recent";
+    case abi::BagKind::Cells:
+      return fmt::format("{}: {} of all", join.name, names_of(join.subquery[0].columns));
+  }
+  return "";
+}
+
 }  // namespace
 
 bool follows_messages(const Joined& joined) {
@@ -118,8 +136,7 @@ bool follows_unix_sockets(const Joined& joined) {
   });
 }
 
-std::string print(const Joined& joined,
-                  const std::function<bool(uint16_t)>& is_there,
+std::string print(const Joined& joined, const std::function<bool(uint16_t)>& is_there,
                   const std::vector<std::string>& programs) {
   std::string text;
   const auto line = [&text](std::string_view tier, const std::string& what) {
@@ -168,9 +185,8 @@ std::string print_in_place(const Plan& plan, const Joined& joined,
       line(fmt::format("{} {}", source, describe(*joined.roles[i][0].carrier, joined.least_cause)));
     } else if (duty.kind == Duty::Kind::Pack) {
       const Bag& bag = contexts.bags[duty.bag];
-      line(fmt::format("{} packs {}, the {} of the request: {} bytes", source,
-                       joins[duty.bag].name, bag.is_most_recent ? "most recent" : "first",
-                       8 * (bag.words - 2)));
+      line(fmt::format("{} packs {} of the request: {} bytes", source,
+                       describe_packed(joins[duty.bag], bag), packed_bytes(bag)));
     }
   }
   for (const query::Join& join : joins)

@@ -8,6 +8,7 @@
 #include "abi/region.h"
 #include "base/assert.h"
 #include "plan/lowering.h"
+#include "plan/update.h"
 #include "query/print.h"
 
 namespace clew::plan {
@@ -88,7 +89,7 @@ void Lowering::open_context(Coder& coder) {
   coder.builder().move(Register::R9, Register::R0);
 }
 
-// r0 = the number of this event of the request, one more than the last one's. Uses r9.
+// r0 = the number of this packed event, one more than the last one's. Uses r9.
 void Lowering::count_event(Coder& coder) {
   constexpr int32_t kNumber = 8 * abi::kContextNumber;
   coder.builder()
@@ -100,7 +101,6 @@ void Lowering::count_event(Coder& coder) {
 // Leaves unless there is an event of each joined stream.
 void Lowering::unpack(Coder& coder, const Duty& duty) {
   open_context(coder);
-  count_event(coder);
   for (const query::Expression& number : duty.operands) {
     const uint32_t offset = environment_.packed_at(number) - result_.layout.contexts.offset;
     coder.builder().load(Size::Double, Register::R2, Register::R9, static_cast<int32_t>(offset));
@@ -124,16 +124,52 @@ Expected<void> Lowering::store_columns(Coder& coder, const Duty& duty, Register 
   return {};
 }
 
+// Which event it was that the bag of cells at r9 + `at` has last: of all threads.
+void Lowering::name_counted(Coder& coder, int32_t at) {
+  constexpr int32_t kCounted = 8 * abi::kContextCounted;
+  coder.builder()
+      .load(Size::Double, Register::R0, Register::R9, kCounted)
+      .alu(Alu::Add, Register::R0, 1)
+      .store(Size::Double, Register::R9, kCounted, Register::R0)
+      .load(Size::Double, Register::R2, Register::R9, 8 * abi::kContextOwner)
+      .alu(Alu::ShiftLeft, Register::R2, 32)
+      .move(Register::R0, Register::R0, isa::Width::Bits32)
+      .alu(Alu::Or, Register::R2, Register::R0)
+      .store(Size::Double, Register::R9, at + 8, Register::R2);
+}
+
+// What cannot be read leaves the cells as they were: it is read first.
+Expected<void> Lowering::pack_cells(Coder& coder, const Duty& duty) {
+  const Bag& bag = plan_.contexts.bags[duty.bag];
+  CLEW_ASSERT(bag.column_words.size() == duty.cells.size() + 1);
+  const int32_t at = bag_at(result_.layout.contexts, duty.bag);
+  std::vector<int32_t> prepared;
+  for (const query::Aggregate& cell : duty.cells)
+    prepared.push_back(CLEW_TRY(prepare(coder, cell)));
+  open_context(coder);
+  coder.builder()
+      .load(Size::Double, Register::R0, Register::R9, at)
+      .alu(Alu::Add, Register::R0, 1)
+      .store(Size::Double, Register::R9, at, Register::R0);
+  if (plan_.contexts.are_joined()) name_counted(coder, at);
+  for (size_t i = 0; i < duty.cells.size(); ++i) {
+    const int32_t cell = at + static_cast<int32_t>(8 * bag.column_words[i + 1]);
+    CLEW_TRY(update(coder, duty.cells[i], static_cast<uint32_t>(cell), prepared[i]));
+  }
+  return {};
+}
+
 // What cannot be read leaves the bag as it was: it is read first.
 Expected<void> Lowering::pack(Coder& coder, const Duty& duty, const Use& use) {
   const Bag& bag = plan_.contexts.bags[duty.bag];
+  if (bag.kind == abi::BagKind::Cells) return pack_cells(coder, duty);
   const int32_t at = bag_at(result_.layout.contexts, duty.bag);
   isa::Builder& builder = coder.builder();
   const int32_t area = use.memory ? CLEW_TRY(coder.reserve(8 * bag.words)) : 0;
   if (use.memory) CLEW_TRY(store_columns(coder, duty, Register::R10, area));
   open_context(coder);
   count_event(coder);
-  if (!bag.is_most_recent) {
+  if (bag.kind == abi::BagKind::First) {
     builder.load(Size::Double, Register::R2, Register::R9, at)
         .jump_if(Jump::NotEqual, Register::R2, 0, coder.exit_label());
   }
@@ -157,14 +193,19 @@ Expected<void> Lowering::act(Coder& coder, const Duty& duty) {
   }
   coder.builder()
       .move(Register::R1, static_cast<int32_t>(duty.act))
-      .load_constant(Register::R3, plan_.contexts.most_recent())
+      .load_constant(Register::R3, plan_.contexts.kinds())
       .call(abi::Accessor::ContextAct);
   if (duty.is_weak) count_of_contexts(coder, abi::ContextCounter::Weak);
   if (duty.act == abi::ContextAct::Begin) count_of_contexts(coder, abi::ContextCounter::Requests);
   if (duty.act != abi::ContextAct::Take && duty.act != abi::ContextAct::Join) return {};
   require(coder, Register::R0, abi::ContextCounter::NoContext);
-  coder.builder().alu(Alu::Xor, Register::R0, static_cast<int32_t>(abi::ContextOutcome::Other));
-  require(coder, Register::R0, abi::ContextCounter::Other);
+  const auto leave_at = [&](abi::ContextOutcome outcome, abi::ContextCounter counter) {
+    const auto value = static_cast<int32_t>(outcome);
+    coder.builder().move(Register::R2, Register::R0).alu(Alu::Xor, Register::R2, value);
+    require(coder, Register::R2, counter);
+  };
+  leave_at(abi::ContextOutcome::Other, abi::ContextCounter::Other);
+  leave_at(abi::ContextOutcome::Overlap, abi::ContextCounter::Overlap);
   count_of_contexts(
       coder, static_cast<abi::ContextCounter>(static_cast<uint32_t>(abi::ContextCounter::Edges) +
                                               static_cast<uint32_t>(duty.how)));

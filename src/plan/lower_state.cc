@@ -82,6 +82,8 @@ std::vector<Expression> Lowering::probe_expressions(const query::Source& source)
   const auto add = [&](const Expression& e) { all.push_back(query::bind(e, source)); };
   if (const Duty* const duty = duty_of(static_cast<size_t>(&source - query_.sources.data()))) {
     all = duty->operands;
+    for (const query::Aggregate& cell : duty->cells)
+      all.insert(all.end(), cell.arguments.begin(), cell.arguments.end());
     if (duty->condition) all.push_back(*duty->condition);
     if (duty->kind != Duty::Kind::Answer) return all;
   }

@@ -76,6 +76,8 @@ class Lowering {
   Expected<void> check_duty(uint16_t source) const;
   void unpack(Coder& coder, const Duty& duty);
   Expected<void> pack(Coder& coder, const Duty& duty, const Use& use);
+  Expected<void> pack_cells(Coder& coder, const Duty& duty);
+  static void name_counted(Coder& coder, int32_t at);
   Expected<void> store_columns(Coder& coder, const Duty& duty, isa::Register base,
                                int32_t offset) const;
   Expected<void> act(Coder& coder, const Duty& duty);

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "query/arithmetic.h"
 #include "query/print.h"
 #include "query/walk.h"
@@ -17,16 +18,15 @@ namespace clew::plan {
 namespace {
 
 using query::Aggregate;
-using query::AggregateFunction;
 using query::Expression;
 using query::ExpressionKind;
 using query::Query;
 using query::TypeKind;
 
-using Streams = std::set<uint16_t>;
+using StreamSet = std::set<uint16_t>;
 
-Streams streams_of(const Expression& expression) {
-  Streams streams;
+StreamSet stream_set_of(const Expression& expression) {
+  StreamSet streams;
   query::visit(expression, [&streams](const Expression& node) {
     if (node.kind == ExpressionKind::Field || node.kind == ExpressionKind::Input ||
         node.kind == ExpressionKind::JoinColumn)
@@ -35,26 +35,26 @@ Streams streams_of(const Expression& expression) {
   return streams;
 }
 
-Streams streams_of(const Aggregate& aggregate) {
-  return aggregate.arguments.empty() ? Streams{} : streams_of(aggregate.arguments[0]);
+StreamSet stream_set_of(const Aggregate& aggregate) {
+  return aggregate.arguments.empty() ? StreamSet{} : stream_set_of(aggregate.arguments[0]);
 }
 
 // A sum of integers is the same in any order and grouping; that of floating-point numbers is not.
 bool adds_integers(const Aggregate& aggregate) {
-  const bool adds = aggregate.function == AggregateFunction::Sum ||
-                    aggregate.function == AggregateFunction::Average;
+  const bool adds = aggregate.function == query::AggregateFunction::Sum ||
+                    aggregate.function == query::AggregateFunction::Average;
   return adds && query::is_integer(aggregate.arguments[0]);
 }
 
 bool is_extreme(const Aggregate& aggregate) {
-  return aggregate.function == AggregateFunction::Min ||
-         aggregate.function == AggregateFunction::Max;
+  return aggregate.function == query::AggregateFunction::Min ||
+         aggregate.function == query::AggregateFunction::Max;
 }
 
 // What n equal rows do to it can be said of one row and n.
 bool can_repeat(const Aggregate& aggregate) {
-  return aggregate.function == AggregateFunction::Count ||
-         aggregate.function == AggregateFunction::Distinct || is_extreme(aggregate) ||
+  return aggregate.function == query::AggregateFunction::Count ||
+         aggregate.function == query::AggregateFunction::Distinct || is_extreme(aggregate) ||
          adds_integers(aggregate);
 }
 
@@ -93,20 +93,20 @@ class Rewriter {
   [[nodiscard]] bool may_repeat_rows() const;
   void expand_lets();
   void find_counted();
-  void keep_rows(const Streams& streams);
+  void keep_rows(const StreamSet& streams);
   void find_uses();
   void make_groups(uint16_t stream);
   void move_conditions(uint16_t stream, Query& groups);
   void move_keys(uint16_t stream, Query& groups);
   Expression counted_by(uint16_t stream, Aggregate aggregate);
-  Expression times(Expression value, const Streams& own) const;
+  Expression times(Expression value, const StreamSet& own) const;
   [[nodiscard]] Expression joined(uint16_t stream, size_t column, const query::Type& type) const;
-  Expression total(Expression value, const Streams& own, query::Type type);
+  Expression total(Expression value, const StreamSet& own, query::Type type);
   Expression combine(const Aggregate& aggregate);
   void combine_aggregates();
 
   Query query_;
-  Streams counted_;  // Those of which groups are joined, and not each event.
+  StreamSet counted_;  // Those of which groups are joined, and not each event.
   std::vector<Aggregate> combined_;
 };
 
@@ -135,7 +135,7 @@ void Rewriter::expand_lets() {
   query_.lets.clear();
 }
 
-void Rewriter::keep_rows(const Streams& streams) {
+void Rewriter::keep_rows(const StreamSet& streams) {
   for (const uint16_t stream : streams)
     counted_.erase(stream);
 }
@@ -143,16 +143,16 @@ void Rewriter::keep_rows(const Streams& streams) {
 // What needs two events at a time needs each row.
 void Rewriter::find_uses() {
   for (const Expression& condition : query_.where) {
-    if (const Streams streams = streams_of(condition); streams.size() > 1) keep_rows(streams);
+    if (const StreamSet streams = stream_set_of(condition); streams.size() > 1) keep_rows(streams);
   }
   for (const query::NamedExpression& key : query_.values) {
-    const Streams streams = streams_of(key.expression);
+    const StreamSet streams = stream_set_of(key.expression);
     const TypeKind kind = key.expression.type.kind;
     const bool is_address = kind == TypeKind::Symbol || kind == TypeKind::Stack;
     if (streams.size() > 1 || is_address) keep_rows(streams);
   }
   for (const Aggregate& aggregate : query_.aggregates) {
-    const Streams streams = streams_of(aggregate);
+    const StreamSet streams = stream_set_of(aggregate);
     if (streams.size() > 1 || (!is_extreme(aggregate) && !adds_integers(aggregate)))
       keep_rows(streams);
   }
@@ -179,7 +179,7 @@ Expression as_from(Expression expression) {
 
 void Rewriter::move_conditions(uint16_t stream, Query& groups) {
   const auto is_own = [stream](const Expression& condition) {
-    return streams_of(condition) == Streams{stream};
+    return stream_set_of(condition) == StreamSet{stream};
   };
   for (const Expression& condition : query_.where) {
     if (is_own(condition)) groups.where.push_back(as_from(condition));
@@ -189,7 +189,7 @@ void Rewriter::move_conditions(uint16_t stream, Query& groups) {
 
 void Rewriter::move_keys(uint16_t stream, Query& groups) {
   for (query::NamedExpression& key : query_.values) {
-    if (streams_of(key.expression) != Streams{stream}) continue;
+    if (stream_set_of(key.expression) != StreamSet{stream}) continue;
     const size_t at = groups.values.size();
     groups.values.push_back({.name = key.name, .expression = as_from(key.expression)});
     Expression column;
@@ -240,7 +240,7 @@ Expression Rewriter::counted_by(uint16_t stream, Aggregate aggregate) {
 // --- the answer ----------------------------------------------------------------------------------
 
 // For each row of the others.
-Expression Rewriter::times(Expression value, const Streams& own) const {
+Expression Rewriter::times(Expression value, const StreamSet& own) const {
   for (const uint16_t stream : counted_) {
     if (own.contains(stream)) continue;
     const Query& groups = query_.joins[stream - 1U].subquery[0];
@@ -253,9 +253,9 @@ Expression Rewriter::times(Expression value, const Streams& own) const {
 }
 
 // Behind them all: sum(value), of so many rows.
-Expression Rewriter::total(Expression value, const Streams& own, query::Type type) {
+Expression Rewriter::total(Expression value, const StreamSet& own, query::Type type) {
   Aggregate sum;
-  sum.function = AggregateFunction::Sum;
+  sum.function = query::AggregateFunction::Sum;
   sum.type = type;
   type.unit = query::Unit::None;
   type.enumeration = 0;
@@ -266,12 +266,12 @@ Expression Rewriter::total(Expression value, const Streams& own, query::Type typ
 
 // What stands for it in columns.
 Expression Rewriter::combine(const Aggregate& aggregate) {
-  const Streams own = streams_of(aggregate);
+  const StreamSet own = stream_set_of(aggregate);
   const bool is_counted = !own.empty() && counted_.contains(*own.begin());
-  const query::Type integer =
-      aggregate.arguments.empty() || aggregate.arguments[0].type.is_signed ? query::kInt64
-                                                                           : query::kUint64;
-  const auto value_of = [&](AggregateFunction function, const query::Type& type) {
+  const query::Type integer = aggregate.arguments.empty() || aggregate.arguments[0].type.is_signed
+                                  ? query::kInt64
+                                  : query::kUint64;
+  const auto value_of = [&](query::AggregateFunction function, const query::Type& type) {
     if (!is_counted) return aggregate.arguments[0];
     Aggregate inner = aggregate;
     inner.function = function;
@@ -280,12 +280,12 @@ Expression Rewriter::combine(const Aggregate& aggregate) {
   };
   const Expression one = query::integer_constant(1, query::kInt64, {});
   switch (aggregate.function) {
-    case AggregateFunction::Count:
+    case query::AggregateFunction::Count:
       return total(one, {}, aggregate.type);
-    case AggregateFunction::Sum:
-      return total(value_of(AggregateFunction::Sum, aggregate.type), own, aggregate.type);
-    case AggregateFunction::Average: {
-      Expression sum = total(value_of(AggregateFunction::Sum, integer), own, integer);
+    case query::AggregateFunction::Sum:
+      return total(value_of(query::AggregateFunction::Sum, aggregate.type), own, aggregate.type);
+    case query::AggregateFunction::Average: {
+      Expression sum = total(value_of(query::AggregateFunction::Sum, integer), own, integer);
       Expression quotient;
       quotient.kind = ExpressionKind::Binary;
       quotient.binary = query::BinaryOperator::Divide;
@@ -294,12 +294,22 @@ Expression Rewriter::combine(const Aggregate& aggregate) {
                            query::convert(total(one, {}, query::kInt64), query::kFloat64)};
       return quotient;
     }
-    default: {
-      Aggregate same = aggregate;
-      if (is_counted) same.arguments = {value_of(aggregate.function, aggregate.type)};
-      return aggregate_at(add(combined_, std::move(same)), aggregate.type);
-    }
+    case query::AggregateFunction::Min:
+    case query::AggregateFunction::Max:
+    case query::AggregateFunction::Distinct:
+      break;
+    case query::AggregateFunction::StandardDeviation:
+    case query::AggregateFunction::Variance:
+    case query::AggregateFunction::Quantize:
+    case query::AggregateFunction::Lquantize:
+    case query::AggregateFunction::Llquantize:
+    case query::AggregateFunction::TopK:
+    case query::AggregateFunction::Quantile:
+      CLEW_ASSERT(can_repeat(aggregate));
   }
+  Aggregate same = aggregate;
+  if (is_counted) same.arguments = {value_of(aggregate.function, aggregate.type)};
+  return aggregate_at(add(combined_, std::move(same)), aggregate.type);
 }
 
 void Rewriter::combine_aggregates() {

@@ -2,8 +2,9 @@
 // Victim `graphs`: threads that take turns and do, at random, all that joins by cause follow within
 // a process: requests begin and end, are handed over with objects and taken by any thread, and come
 // together again; and there are events between. `random N` does that for N seeds from the last one
-// on. Each event has a number of its own, so that a joined row says exactly which events it is of.
-// Two sessions that watch one run must have seen the same.
+// on, `trees N` the same, but nothing comes together. Each event has a number of its own, so that a
+// joined row says exactly which events it is of. Two sessions that watch one run must have seen the
+// same.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -88,37 +89,46 @@ class Worker {
   std::thread thread_;
 };
 
-void act(uint64_t what, const int* object) {
+void act(uint64_t what, const int* object, bool may_join) {
   const uint64_t event = ++last_event;
   if (what == 0) clew_cause_begin();
   if (what == 1) clew_cause_end();
   if (what == 2 || what == 3) clew_cause_put(object);
-  if (what == 4) clew_cause_take(object);
-  if (what == 5 || what == 6) clew_cause_join(object);
+  const bool joins = what == 5 || what == 6;
+  if (what == 4 || (joins && !may_join)) clew_cause_take(object);
+  if (joins && may_join) clew_cause_join(object);
   if (what == 7 || what == 8) arrive(event, last_seed);
   if (what == 9 || what == 10) note(event, last_seed);
   if (what > 10) work(event, last_seed);
 }
 
-void run_seed(std::vector<std::unique_ptr<Worker>>& workers) {
+void run_seed(std::vector<std::unique_ptr<Worker>>& workers, bool may_join) {
   std::mt19937_64 random(++last_seed);
   const uint64_t threads = 1 + last_seed % kThreads;
   for (int step = 0; step < kSteps;) {
     const int end = std::min<int>(kSteps, step + 1 + static_cast<int>(random() % 6));
     workers[random() % threads]->run([&] {
       for (; step < end; ++step)
-        act(random() % 14, &objects[random() % kObjects]);
+        act(random() % 14, &objects[random() % kObjects], may_join);
     });
   }
 }
 
-void run_seeds(uint64_t count) {
+void run_seeds(uint64_t count, bool may_join) {
   std::vector<std::unique_ptr<Worker>> workers;
   for (uint64_t i = 0; i < kThreads; ++i)
     workers.push_back(std::make_unique<Worker>());
   for (uint64_t i = 0; i < count; ++i)
-    run_seed(workers);
+    run_seed(workers, may_join);
   victim_print("seeds", count);
+}
+
+void run_graphs(uint64_t count) {
+  run_seeds(count, true);
+}
+
+void run_trees(uint64_t count) {
+  run_seeds(count, false);
 }
 
 }  // namespace
@@ -127,8 +137,9 @@ extern "C" uint64_t victim_run(uint64_t rounds) {
   digest = 0;
   last_event = 0;
   last_seed = 0;
-  run_seeds(rounds);
+  run_graphs(rounds);
   return digest;
 }
 
-extern "C" const VictimCommand victim_commands[] = {{"random", run_seeds}, {nullptr, nullptr}};
+extern "C" const VictimCommand victim_commands[] = {
+    {"random", run_graphs}, {"trees", run_trees}, {nullptr, nullptr}};
