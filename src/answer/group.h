@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "aggregate/table.h"
@@ -23,6 +24,8 @@ class Group final : public Operator {
   void finish() override {}
 
   [[nodiscard]] const aggregate::Table& counted() const { return counted_; }
+  // What was counted becomes `table`, and the other way round; both have one schema.
+  void swap_counted(aggregate::Table& table) { std::swap(counted_, table); }
   void forget_counted() { counted_ = aggregate::Table(counted_.schema()); }
   // How many rows so far, those forgotten included.
   [[nodiscard]] uint64_t passed() const { return passed_; }

@@ -88,13 +88,23 @@ class Joins::Stage {
   [[nodiscard]] bool is_grouped() const { return is_grouped_; }
   [[nodiscard]] size_t width() const { return width_; }
 
-  // The groups of these rows: their columns.
-  std::vector<aggregate::Row> groups_of(const std::vector<Found>& found) {
+  // The groups of what is in the table, if it is there, and of these rows, which get into it: their
+  // columns.
+  std::vector<aggregate::Row> groups_with(const std::vector<Found>& found,
+                                          std::optional<aggregate::Table>& table) {
     RowBatch rows(width_);
     for (const Found& each : found)
       std::copy(each.row->values.begin(), each.row->values.end(), rows.add().begin());
-    group_.forget_counted();
+    if (!table) table.emplace(group_.counted().schema());
+    group_.swap_counted(*table);
     group_.take(rows);
+    std::vector<aggregate::Row> groups = finished();
+    group_.swap_counted(*table);
+    return groups;
+  }
+
+ private:
+  std::vector<aggregate::Row> finished() {
     std::vector<aggregate::Row> groups;
     RowBindings bindings({.keys = rest_.values.size()});
     for (const aggregate::Row& row : group_.counted().rows()) {
@@ -107,7 +117,6 @@ class Joins::Stage {
     return groups;
   }
 
- private:
   Operator& last() {
     if (counts_) return group_;
     return collected_;
@@ -417,9 +426,9 @@ bool Joins::make_room(uint64_t request) {
 
 void Joins::keep(size_t stage, uint16_t stream, const Moment& moment, Values values) {
   if (!make_room(moment.request)) return;
-  std::vector<BySegment>& request = requests_[moment.request];
-  request.resize(streams_);
-  request[first_stream_[stage] + stream][moment.segment].push_back(
+  std::vector<BySegment>& streams = requests_[moment.request].streams;
+  streams.resize(streams_);
+  streams[first_stream_[stage] + stream][moment.segment].push_back(
       {.step = moment.step,
        .number = moment.number,
        .order = ++order_,
@@ -431,7 +440,7 @@ void Joins::drop_gone() {
   for (const uint64_t id : graph_.take_gone()) {
     const auto request = requests_.find(id);
     if (request == requests_.end()) continue;
-    for (const BySegment& stream : request->second) {
+    for (const BySegment& stream : request->second.streams) {
       for (const auto& [segment, rows] : stream)
         kept_ -= rows.size();
     }
@@ -461,6 +470,14 @@ std::span<const typename Range::value_type> part_of(const Range& range, size_t s
   return std::span(range).subspan(begin, count);
 }
 
+// So many rows happened up to that step of their segment.
+template <typename Rows>
+size_t count_up_to(const Rows& rows, uint64_t last) {
+  const auto end = std::upper_bound(rows.begin(), rows.end(), last,
+                                    [](uint64_t step, const auto& row) { return step < row.step; });
+  return static_cast<size_t>(end - rows.begin());
+}
+
 }  // namespace
 
 // What the join takes of the stream, in the order of their numbers, which rise in each segment.
@@ -468,16 +485,13 @@ std::vector<Joins::Found> Joins::found(size_t stream, const Moment& later,
                                        const JoinStage::Join& join) const {
   const auto request = requests_.find(later.request);
   if (request == requests_.end()) return {};
-  const BySegment& segments = request->second[stream];
+  const BySegment& segments = request->second.streams[stream];
   if (segments.empty()) return {};
   std::vector<Found> all;
   for (const causal::Reach& reach : graph_.before(later)) {
     const auto rows = segments.find(reach.segment);
     if (rows == segments.end()) continue;
-    const auto end =
-        std::upper_bound(rows->second.begin(), rows->second.end(), reach.step,
-                         [](uint64_t step, const Kept& row) { return step < row.step; });
-    const auto size = static_cast<size_t>(end - rows->second.begin());
+    const size_t size = count_up_to(rows->second, reach.step);
     for (const Kept& row : part_of(rows->second, size, join))
       all.push_back({.row = &row, .segment = reach.segment});
   }
@@ -498,11 +512,11 @@ bool Joins::join(size_t stage, size_t index, Joining& joining) {
   }
   const JoinStage::Join& join_of = plan.joins[index];
   const JoinStage::Stream& stream = plan.streams[index + 1];
+  if (stream.subquery && stages_[*stream.subquery]->is_grouped())
+    return join_groups(stage, index, joining);
   const std::optional<Moment>& later = joining.moments[join_of.after];
   std::vector<Found> rows;
   if (later) rows = found(first_stream_[stage] + index + 1, *later, join_of);
-  if (stream.subquery && stages_[*stream.subquery]->is_grouped())
-    return join_groups(stage, index, rows, joining);
   const auto place = joining.row.begin() + static_cast<ptrdiff_t>(stream.begin);
   for (const Found& each : rows) {
     std::copy(each.row->values.begin(), each.row->values.end(), place);
@@ -515,11 +529,51 @@ bool Joins::join(size_t stage, size_t index, Joining& joining) {
   return !rows.empty() || !join_of.left || join_nothing(stage, index, joining);
 }
 
+// What happened before and is not counted yet. Where something is counted that did not, all is
+// counted anew.
+std::vector<Joins::Found> Joins::find_new(const BySegment& segments, const Moment& later,
+                                          Counted& counted) const {
+  std::map<uint32_t, size_t> sizes;
+  for (const causal::Reach& reach : graph_.before(later)) {
+    const auto rows = segments.find(reach.segment);
+    if (rows != segments.end()) sizes[reach.segment] = count_up_to(rows->second, reach.step);
+  }
+  const bool is_part =
+      std::all_of(counted.taken.begin(), counted.taken.end(), [&sizes](const auto& taken) {
+        const auto size = sizes.find(taken.first);
+        return size != sizes.end() && taken.second <= size->second;
+      });
+  if (!is_part) counted = {};
+  std::vector<Found> found;
+  for (const auto& [segment, size] : sizes) {
+    const std::vector<Kept>& rows = segments.at(segment);
+    for (size_t i = std::exchange(counted.taken[segment], size); i < size; ++i)
+      found.push_back({.row = &rows[i], .segment = segment});
+  }
+  return found;
+}
+
+std::vector<aggregate::Row> Joins::groups_before(size_t stage, size_t index, const Moment& later) {
+  const auto request = requests_.find(later.request);
+  if (request == requests_.end()) return {};
+  Stage& groups = *stages_[*joined_.stages[stage].streams[index + 1].subquery];
+  const JoinStage::Join& join = joined_.stages[stage].joins[index];
+  const size_t stream = first_stream_[stage] + index + 1;
+  if (join.filter != JoinFilter::All) {
+    std::optional<aggregate::Table> none;
+    return groups.groups_with(found(stream, later, join), none);
+  }
+  Counted& counted = request->second.counted[stream];
+  const std::vector<Found> rows = find_new(request->second.streams[stream], later, counted);
+  return groups.groups_with(rows, counted.table);
+}
+
 // The groups of what was found, each of which is a row; they happen at no moment.
-bool Joins::join_groups(size_t stage, size_t index, const std::vector<Found>& rows,
-                        Joining& joining) {
+bool Joins::join_groups(size_t stage, size_t index, Joining& joining) {
   const JoinStage::Stream& stream = joined_.stages[stage].streams[index + 1];
-  const std::vector<aggregate::Row> groups = stages_[*stream.subquery]->groups_of(rows);
+  const std::optional<Moment>& later = joining.moments[joined_.stages[stage].joins[index].after];
+  std::vector<aggregate::Row> groups;
+  if (later) groups = groups_before(stage, index, *later);
   joining.moments[index + 1].reset();
   for (const aggregate::Row& group : groups) {
     std::copy(group.begin(), group.end(),

@@ -89,6 +89,16 @@ class Joins {
     std::vector<aggregate::Value> values;
   };
   using BySegment = std::map<uint32_t, std::vector<Kept>>;
+  // The groups of what happened before the last event that asked for them, which most often is what
+  // happened before the next one, too. The first rows of some segments, so many.
+  struct Counted {
+    std::map<uint32_t, size_t> taken;
+    std::optional<aggregate::Table> table;
+  };
+  struct Request {
+    std::vector<BySegment> streams;
+    std::map<size_t, Counted> counted;  // By stream.
+  };
   // A row in the making.
   struct Joining {
     std::vector<aggregate::Value> row;
@@ -114,7 +124,11 @@ class Joins {
             Values values);
   void keep(size_t stage, uint16_t stream, const causal::Moment& moment, Values values);
   bool join(size_t stage, size_t index, Joining& joining);
-  bool join_groups(size_t stage, size_t index, const std::vector<Found>& rows, Joining& joining);
+  bool join_groups(size_t stage, size_t index, Joining& joining);
+  std::vector<aggregate::Row> groups_before(size_t stage, size_t index,
+                                            const causal::Moment& later);
+  std::vector<Found> find_new(const BySegment& segments, const causal::Moment& later,
+                              Counted& counted) const;
   bool join_nothing(size_t stage, size_t index, Joining& joining);
   bool make_room(uint64_t request);
   [[nodiscard]] bool is_chosen(const plan::JoinRole& role) const;
@@ -149,7 +163,7 @@ class Joins {
   std::vector<bool> is_chosen_;  // By source of `events`: a first, or a most recent, is one of it.
   size_t streams_ = 0;
   RowBatch* rows_ = nullptr;  // Of take().
-  std::unordered_map<uint64_t, std::vector<BySegment>> requests_;
+  std::unordered_map<uint64_t, Request> requests_;
   size_t kept_ = 0;
   uint64_t order_ = 0;
   JoinCounts counts_;

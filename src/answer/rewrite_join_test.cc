@@ -202,6 +202,30 @@ TEST(JoinRewrites, HaveConditionsInProbesWhereThatIsTheSame) {
   }
 }
 
+// Events are counted once, and not for each later one: this would be 2 * 10^8 rows. Branches that
+// take turns see their own.
+TEST(JoinRewrites, CountLongRequestsAndBranches) {
+  constexpr int64_t kEvents = 20'000;
+  Scene scene(with_sources("from b in B join a in A on a -> b select count(), sum(a.arg1)"), {},
+              plan::rewrite_join);
+  scene.begin(1);
+  for (int64_t i = 0; i < kEvents; ++i) {
+    scene.hit(1, "a", {{"arg1", int64_t{3}}});
+    scene.hit(1, "b");
+  }
+  const int64_t rows = kEvents * (kEvents + 1) / 2;
+  EXPECT_EQ(scene.lines(), (Strings{fmt::format("{} {}", rows, 3 * rows)}));
+  scene.forget();
+  scene.branch(1, 2);
+  for (const int64_t thread : {1, 2, 1, 2}) {
+    scene.hit(thread, "a", {{"arg1", int64_t{thread}}});
+    scene.hit(thread, "b");
+  }
+  EXPECT_EQ(
+      scene.lines(),
+      (Strings{fmt::format("{} {}", 4 * kEvents + 1 + 1 + 2 + 2, 12 * kEvents + 1 + 2 + 2 + 4)}));
+}
+
 // Each needs the rows themselves.
 TEST(JoinRewrites, LeaveOthersAlone) {
   for (const std::string_view text :
