@@ -48,7 +48,8 @@ def time(program, function, share=1):
 
 def traced(program, function, kind, vocabulary):
     """ns a call. All that was unpacked is counted, or the figure means nothing."""
-    with Clew(program.pid, QUERY.replace("KIND", kind), vocabulary.arguments()) as session:
+    query = QUERY.replace("KIND(", f"{kind}(") if kind else QUERY.replace("KIND", "")
+    with Clew(program.pid, query, vocabulary.arguments()) as session:
         answer = time(program, function)
     wanted = answer["calls"] if function == "unpacks" else 0
     counted = session.rows[0]["calls"] if session.rows else 0
@@ -127,7 +128,9 @@ def redis_rows(repetitions, requests):
 HITS = [("a request begins", "begins", "First", None),
         ("pack, the most recent", "packs", "MostRecent", 80),
         ("pack, the first is there", "packs", "First", 80),
+        ("pack, added to a sum of all", "packs", None, 80),
         ("unpack, and count", "unpacks", "First", 100),
+        ("unpack, a sum of all", "unpacks", None, 100),
         ("put (a branch)", "puts_it", "First", 120),
         ("take", "takes_it", "First", 250),
         ("join", "joins_it", "First", 250)]

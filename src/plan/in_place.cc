@@ -156,10 +156,10 @@ Expected<void> Maker::check() const {
     const bool is_one = join.filter == query::JoinFilter::First ||
                         join.filter == query::JoinFilter::MostRecent ||
                         (join.filter != query::JoinFilter::All && join.count == 1);
-    if (!is_one)
-      return refuse(
-          "each of several events that happened before would be a row; count them, or "
-          "ask for First or MostRecent");
+    if (is_one) continue;
+    return refuse(
+        "each of several events that happened before would be a row; count them, or ask for First "
+        "or MostRecent");
   }
   return {};
 }

@@ -144,6 +144,7 @@ Expected<void> Lowering::pack_cells(Coder& coder, const Duty& duty) {
   CLEW_ASSERT(bag.column_words.size() == duty.cells.size() + 1);
   const int32_t at = bag_at(result_.layout.contexts, duty.bag);
   std::vector<int32_t> prepared;
+  prepared.reserve(duty.cells.size());
   for (const query::Aggregate& cell : duty.cells)
     prepared.push_back(CLEW_TRY(prepare(coder, cell)));
   open_context(coder);

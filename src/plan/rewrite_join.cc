@@ -99,7 +99,7 @@ class Rewriter {
   void move_conditions(uint16_t stream, Query& groups);
   void move_keys(uint16_t stream, Query& groups);
   Expression counted_by(uint16_t stream, Aggregate aggregate);
-  Expression times(Expression value, const StreamSet& own) const;
+  [[nodiscard]] Expression times(Expression value, const StreamSet& own) const;
   [[nodiscard]] Expression joined(uint16_t stream, size_t column, const query::Type& type) const;
   Expression total(Expression value, const StreamSet& own, query::Type type);
   Expression combine(const Aggregate& aggregate);
@@ -314,6 +314,7 @@ Expression Rewriter::combine(const Aggregate& aggregate) {
 
 void Rewriter::combine_aggregates() {
   std::vector<Expression> made;
+  made.reserve(query_.aggregates.size());
   for (const Aggregate& aggregate : query_.aggregates)
     made.push_back(combine(aggregate));
   const auto put = [&made](Expression& root) {
