@@ -141,6 +141,7 @@ Joins::Joins(const plan::Joined& joined, causal::Profiles* profiles, JoinLimits 
       observer_(observer),
       graph_(limits.graph, joined.least_cause, observer),
       sockets_(graph_, profiles),
+      messages_(graph_, limits.graph.contexts),
       asker_(joined.stages.size()) {
   if (std::any_of(joined.roles.begin(), joined.roles.end(), sends)) looks_ahead_ns_ = kLateNs;
   for (size_t i = 0; i < joined.stages.size(); ++i) {
@@ -280,6 +281,7 @@ void Joins::take_event(Values event) {
 void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event) {
   const query::Carrier& carrier = *role.carrier;
   const query::Cause& cause = carrier.cause;
+  if (query::form_of(carrier) != query::KeyForm::Number) return act_on_message(role, thread, event);
   causal::ContextKey key{.pid = cause.across ? 0 : thread.pid};
   if (!carrier.keys.empty()) key.object = plan::bits_of(event[role.key_columns[0]]);
   switch (cause.act) {
@@ -309,6 +311,30 @@ void Joins::act(const plan::JoinRole& role, causal::Thread thread, Values event)
     case query::Act::Send:
     case query::Act::Receive:
       return act_on_socket(role, thread, event);
+  }
+}
+
+std::optional<causal::ContextKey> Joins::message_of(const plan::JoinRole& role, Values event) {
+  const Value& key = event[role.key_columns[0]];
+  if (query::form_of(*role.carrier) == query::KeyForm::Token)
+    return causal::key_of_token(plan::bits_of(key), plan::bits_of(event[role.key_columns[1]]));
+  const std::string* const text = std::get_if<std::string>(&key);
+  if (text == nullptr) return std::nullopt;
+  const bool is_sent = role.carrier->cause.act == query::Act::Put;
+  return is_sent ? messages_.sent(*text) : messages_.received(*text);
+}
+
+// What comes in a message can be anything. What leads nowhere leaves its thread in no request.
+void Joins::act_on_message(const plan::JoinRole& role, causal::Thread thread, Values event) {
+  const query::Cause& cause = role.carrier->cause;
+  const std::optional<causal::ContextKey> message = message_of(role, event);
+  if (!message) ++counts_.bad_tokens;
+  if (cause.act == query::Act::Put) {
+    if (message) sockets_.put(thread, *message, cause.how);
+  } else if (message && graph_.admit(*message)) {
+    sockets_.take(thread, *message, cause.how);
+  } else {
+    sockets_.leave(thread);
   }
 }
 

@@ -27,6 +27,7 @@
 #include "answer/operator.h"
 #include "answer/row_batch.h"
 #include "causal/graph.h"
+#include "causal/message_keys.h"
 #include "causal/sockets.h"
 #include "plan/joined.h"
 
@@ -42,8 +43,9 @@ struct JoinLimits {
 struct JoinCounts {
   causal::GraphCounts graph{};
   causal::SocketCounts sockets{};
-  uint64_t cut = 0;       // Events that would have given too many rows.
-  uint64_t skipped = 0;   // Events beside lost ones.
+  uint64_t cut = 0;         // Events that would have given too many rows.
+  uint64_t skipped = 0;     // Events beside lost ones.
+  uint64_t bad_tokens = 0;  // Of messages, that were none.
   uint64_t unjoined = 0;  // Events of a request in which nothing was there to be joined with them.
 };
 
@@ -113,6 +115,8 @@ class Joins {
 
   void take_event(Values event);
   void act(const plan::JoinRole& role, causal::Thread thread, Values event);
+  void act_on_message(const plan::JoinRole& role, causal::Thread thread, Values event);
+  std::optional<causal::ContextKey> message_of(const plan::JoinRole& role, Values event);
   void fork(causal::Thread parent, const plan::JoinRole& role, Values event);
   void act_on_socket(const plan::JoinRole& role, causal::Thread thread, Values event);
   void see(causal::Thread thread, int64_t time);
@@ -141,6 +145,7 @@ class Joins {
   JoinObserver* observer_;
   causal::Graph graph_;
   causal::Sockets sockets_;
+  causal::MessageKeys messages_;
   // What is sent in the events that are taken, by stream: bytes may be seen to be read before the
   // call that sends them has returned, which is when it is seen.
   struct Ahead {

@@ -142,6 +142,12 @@ void Graph::end(Thread thread) {
 void Graph::put(Thread thread, ContextKey key, EdgeClass how) {
   const Place* const place = place_of(threads_, thread);
   if (place == nullptr) return leave(keys_, key);
+  const Place* const known = key.is_message() ? place_of(keys_, key) : nullptr;
+  if (known != nullptr) {
+    bool& is_doubtful = keys_.all.at(key).is_doubtful;
+    is_doubtful = is_doubtful || known->request != place->request;
+    if (is_doubtful) return;
+  }
   set(keys_, key, Place(*place), limits_.contexts);
   keys_.all.at(key).how = how;
   if (observer_ != nullptr) observer_->puts(key, *place);
@@ -198,6 +204,20 @@ void Graph::tell(Thread thread, const GraphObserver::Crossing& crossing) const {
   const auto found = threads_.all.find(thread);
   if (found == threads_.all.end() || !knows(found->second.place.request)) return;
   observer_->goes_on(thread, found->second.place, crossing);
+}
+
+bool Graph::admit(ContextKey message) {
+  if (place_of(keys_, message) == nullptr) {
+    ++counts_.not_sent;
+    return false;
+  }
+  auto& known = keys_.all.at(message);
+  if (known.is_doubtful || known.receivers >= limits_.receivers) {
+    ++(known.is_doubtful ? counts_.sent_twice : counts_.worn);
+    return false;
+  }
+  if (known.receivers++ != 0) ++counts_.again;
+  return true;
 }
 
 void Graph::take(Thread thread, ContextKey key, EdgeClass how) {

@@ -35,12 +35,16 @@ struct Thread {
 };
 
 // What carries a context from one thread to another: an object of a process, by its address. Or
-// bytes on their way, or what a process has done for a request, by numbers (causal/sockets.h).
+// bytes on their way, or what a process has done for a request, by numbers (causal/sockets.h). Or a
+// message, by a token of 128 bits or by a text (causal/message_keys.h), which no other one has:
+// several may receive it.
 struct ContextKey {
-  enum class Kind : uint8_t { Object, Bytes, Home };
+  enum class Kind : uint8_t { Object, Bytes, Home, Token, Text };
   int64_t pid = 0;  // 0: of all processes.
   uint64_t object = 0;
   Kind kind = Kind::Object;
+  uint64_t high = 0;  // Of a token.
+  [[nodiscard]] bool is_message() const { return kind == Kind::Token || kind == Kind::Text; }
   auto operator<=>(const ContextKey&) const = default;
 };
 
@@ -93,10 +97,16 @@ class GraphObserver {
 struct GraphCounts {
   std::array<uint64_t, kEdgeClasses> edges{};
   uint64_t requests = 0;
-  uint64_t orphans = 0;    // Events without a request.
-  uint64_t missing = 0;    // Takes of something that nobody had handed over.
-  uint64_t weak = 0;       // Edges, and begins, that are not known well enough.
-  uint64_t mixed = 0;      // Joins of two requests, which stay two.
+  uint64_t orphans = 0;  // Events without a request.
+  uint64_t missing = 0;  // Takes of something that nobody had handed over.
+  uint64_t weak = 0;     // Edges, and begins, that are not known well enough.
+  uint64_t mixed = 0;    // Joins of two requests, which stay two.
+  // Of messages. Those that nobody had sent; that two requests had, so that nobody knows whose they
+  // are; that had been received too often. And those that were received again, which is no loss.
+  uint64_t not_sent = 0;
+  uint64_t sent_twice = 0;
+  uint64_t worn = 0;
+  uint64_t again = 0;
   uint64_t forgotten = 0;  // Requests that were not over: there was too much.
 };
 
@@ -106,6 +116,7 @@ struct GraphLimits {
   size_t reaches = 10'000'000;  // All that segments know of others.
   size_t contexts = 1'000'000;  // That are put.
   size_t threads = 100'000;
+  uint32_t receivers = 1'000;  // Of one message.
 };
 
 class Graph {
@@ -124,6 +135,8 @@ class Graph {
   // Whoever takes `key` goes on behind this. The last one to put a key is the one that counts. An
   // edge is known as well as the worse of its two ends.
   void put(Thread thread, ContextKey key, EdgeClass how = EdgeClass::Explicit);
+  // Whether a message leads to a request, for who is about to take it; counts it.
+  bool admit(ContextKey message);
   // The thread goes on behind what was put, and with nothing else. A key that nobody has put leaves
   // it with no request: unknown is better than wrong.
   void take(Thread thread, ContextKey key, EdgeClass how);
@@ -182,6 +195,8 @@ class Graph {
       Place place;
       typename std::list<Who>::iterator age;
       EdgeClass how = EdgeClass::Explicit;  // Of a key: as it was put.
+      uint32_t receivers = 0;               // Of a message.
+      bool is_doubtful = false;             // Of a message: another request has sent the same.
     };
     std::map<Who, At> all;
     std::list<Who> ages;

@@ -88,7 +88,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 28> kDescriptions = {{
+constexpr std::array<Description, 32> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -119,6 +119,13 @@ constexpr std::array<Description, 28> kDescriptions = {{
      "hits in threads that worked for no request that is known"},
     {kMissedNoContext, "context taken that nobody had handed over, as far as is known",
      "contexts taken that nobody had handed over, as far as is known"},
+    {kMissedBadToken, "message with a token that is none", "messages with a token that is none"},
+    {kMissedUnknownToken, "message with a token that nobody had sent, as far as is known",
+     "messages with a token that nobody had sent, as far as is known"},
+    {kMissedSentTwice, "message with a token that two requests have sent",
+     "messages with a token that two requests have sent"},
+    {kMissedWornToken, "message with a token that 1,000 had received before",
+     "messages with a token that 1,000 had received before"},
     {kMissedContexts, "time all that was known of requests was forgotten, as a probe was missed",
      "times all that was known of requests was forgotten, as a probe was missed"},
     {kMissedWeak, "cause not believed: it is known less well than the query asks for",

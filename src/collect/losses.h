@@ -40,6 +40,12 @@ inline constexpr std::string_view kMissedNoContext = "no_context";
 // Joins in place: as often, a probe was missed that could have handed something over.
 inline constexpr std::string_view kMissedOverlap = "overlap";
 inline constexpr std::string_view kMissedContexts = "contexts_forgotten";
+// Messages whose token is none, or was sent by nobody, as far as is known; that two requests have
+// sent; that too many have received.
+inline constexpr std::string_view kMissedBadToken = "bad_token";
+inline constexpr std::string_view kMissedUnknownToken = "unknown_token";
+inline constexpr std::string_view kMissedSentTwice = "sent_twice";
+inline constexpr std::string_view kMissedWornToken = "worn_token";
 // Begins and hand-overs that are known less well than the query asks for.
 inline constexpr std::string_view kMissedWeak = "weak_cause";
 // Two requests that a thread was to join; it stays in its own.
@@ -57,6 +63,8 @@ inline constexpr std::string_view kMissedBesideLoss = "beside_loss";
 inline constexpr std::string_view kCausalRequests = "requests";
 // Events in whose request nothing was there to be joined with them.
 inline constexpr std::string_view kCausalUnjoined = "unjoined";
+// Messages that others had received before.
+inline constexpr std::string_view kCausalAgain = "received_again";
 // That were not over: too much was kept for them.
 inline constexpr std::string_view kDroppedRequests = "requests_full";
 inline constexpr std::string_view kDroppedJoinRows = "join_rows";

@@ -99,9 +99,16 @@ void append_causal(std::string& text, const collect::Causes& causal) {
     text += fmt::format("; {} {} with nothing there to join", unjoined->second,
                         unjoined->second == 1 ? "event" : "events");
   }
+  const auto again = causal.find(collect::kCausalAgain);
+  if (again != causal.end()) {
+    text += fmt::format("; {} {} that others had received before", again->second,
+                        again->second == 1 ? "message" : "messages");
+  }
   std::string_view between = "; edges: ";
   for (const auto& [how, edges] : causal) {
-    if (how == collect::kCausalRequests || how == collect::kCausalUnjoined) continue;
+    if (how == collect::kCausalRequests || how == collect::kCausalUnjoined ||
+        how == collect::kCausalAgain)
+      continue;
     text += fmt::format("{}{} {}", between, edges, how);
     between = ", ";
   }

@@ -319,7 +319,8 @@ Expected<Duty> Maker::act_of(const JoinRole& role, size_t source) const {
   Duty duty{.kind = Duty::Kind::Act, .act = *act, .how = cause.how};
   duty.is_weak = !is_believed && cause.act != query::Act::End && cause.act != query::Act::Put;
   if (role.key_columns.empty() || *act == ContextAct::End) return duty;
-  CLEW_ASSERT(role.key_columns.size() == 1);
+  // Of a token one half: nobody takes it here.
+  CLEW_ASSERT(role.key_columns.size() == 1 || !cause.low_key.empty());
   Expression key = at_source(role.key_columns[0], source);
   // In a module that may come: a hit there could be missed.
   if (!is_known_at_hit(key)) {

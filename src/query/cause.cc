@@ -63,22 +63,26 @@ std::string text_of(const Cause& cause) {
   const auto found = std::find_if(kActs.begin(), kActs.end(), [&cause](const ActName& each) {
     return each.act == cause.act && each.across == cause.across;
   });
-  const std::string verb(found == kActs.end() ? "" : found->name);
-  return cause.key.empty() ? verb : verb + " " + cause.key;
+  std::string text(found == kActs.end() ? "" : found->name);
+  for (const std::string* const key : {&cause.key, &cause.low_key}) {
+    if (!key->empty()) text += " " + *key;
+  }
+  return text;
 }
 
 std::string describe(const Cause& cause) {
   const std::string_view reach = cause.across ? ", to any process" : "";
+  const std::string key =
+      cause.low_key.empty() ? cause.key : fmt::format("token {} {}", cause.key, cause.low_key);
   switch (cause.act) {
     case Act::Begin:
       return "a request begins";
     case Act::End:
       return "the thread leaves its request";
     case Act::Put:
-      return fmt::format("the request is handed over with {}{}", cause.key, reach);
+      return fmt::format("the request is handed over with {}{}", key, reach);
     case Act::Take:
-      return fmt::format("the thread goes on with the request that {} was handed over with",
-                         cause.key);
+      return fmt::format("the thread goes on with the request that {} was handed over with", key);
     case Act::Join:
       return fmt::format("the thread goes on behind what {} was handed over with, too", cause.key);
     case Act::Fork:
@@ -104,7 +108,7 @@ std::string describe(const Cause& cause) {
 Expected<Cause> parse_cause(std::string_view cause, std::string_view how) {
   const size_t space = cause.find(' ');
   const std::string_view verb = cause.substr(0, space);
-  const std::string_view key =
+  std::string_view key =
       space == std::string_view::npos ? std::string_view{} : cause.substr(space + 1);
   const ActName* const act = find(kActs, verb);
   if (act == nullptr) {
@@ -121,14 +125,40 @@ Expected<Cause> parse_cause(std::string_view cause, std::string_view how) {
                             act->has_key ? "needs the name of an export behind it"
                                          : "has nothing behind it"));
   }
+  std::string_view low_key;
+  const size_t other = act->across ? key.find(' ') : std::string_view::npos;
+  if (other != std::string_view::npos) {
+    low_key = key.substr(other + 1);
+    key = key.substr(0, other);
+  }
   const ClassName* const known = find(kClasses, how);
   if (known == nullptr) {
     return fail(ErrorCode::InvalidQuery,
                 fmt::format("'how' is explicit, recipe or heuristic, not '{}'{}", how,
                             nearest(how, kClasses)));
   }
-  return Cause{.act = act->act, .across = act->across, .key = std::string(key), .how = known->how};
+  return Cause{.act = act->act,
+               .across = act->across,
+               .key = std::string(key),
+               .low_key = std::string(low_key),
+               .how = known->how};
 }
+
+KeyForm form_of(const Carrier& carrier) {
+  if (!carrier.cause.across) return KeyForm::Number;
+  if (!carrier.cause.low_key.empty()) return KeyForm::Token;
+  return carrier.keys[0].type.kind == TypeKind::String ? KeyForm::Text : KeyForm::Number;
+}
+
+namespace {
+
+// An object's is a number; a message's can be a text, if that is all of it.
+bool can_be_key(const Expression& value, const Cause& cause) {
+  if (value.type.kind == TypeKind::Integer) return true;
+  return value.type.kind == TypeKind::String && cause.across && cause.low_key.empty();
+}
+
+}  // namespace
 
 // Through the language, so that names mean what they mean in queries.
 Expected<std::vector<Carrier>> carriers_at(const Text& text, const Cause& cause,
@@ -138,10 +168,11 @@ Expected<std::vector<Carrier>> carriers_at(const Text& text, const Cause& cause,
   for (const Source& place : query.sources) {
     Carrier carrier{.source = place, .cause = cause};
     for (const NamedExpression& value : query.values) {
-      if (value.expression.type.kind != TypeKind::Integer) {
+      if (!can_be_key(value.expression, cause)) {
         return fail(
             ErrorCode::InvalidQuery,
-            fmt::format("'{}' is no number, so it tells no object from others", value.name));
+            fmt::format("'{}' is no number{}, so it tells no object from others", value.name,
+                        cause.across && cause.low_key.empty() ? " and no text" : ""));
       }
       carrier.keys.push_back(bind(value.expression, place));
     }
@@ -160,9 +191,10 @@ namespace {
 Expected<std::vector<Carrier>> carriers_at(const std::string& source, const Cause& cause,
                                            const Environment& environment) {
   const std::string& key = cause.key;
-  const Text text{.name = fmt::format("cause of {}", source),
-                  .text = fmt::format("from e in {} select e.{} as {}", source,
-                                      key.empty() ? "pid" : key, key.empty() ? "key" : key)};
+  std::string query = fmt::format("from e in {} select e.{} as {}", source,
+                                  key.empty() ? "pid" : key, key.empty() ? "key" : key);
+  if (!cause.low_key.empty()) query += fmt::format(", e.{0} as {0}", cause.low_key);
+  const Text text{.name = fmt::format("cause of {}", source), .text = std::move(query)};
   std::vector<Carrier> all = CLEW_TRY(carriers_at(text, cause, environment));
   for (Carrier& carrier : all) {
     if (key.empty()) carrier.keys.clear();

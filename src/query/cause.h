@@ -6,8 +6,11 @@
 //     name = "pool.submit"
 //     function = "app!submit"
 //     exports = { job = "arg1" }
-//     cause = "put job"       # begin, end, multiplexed; put, take, join, send and receive with an
-//     export how = "recipe"          # explicit, recipe (default) or heuristic
+//     cause = "put job"       # begin, end, multiplexed; put, take, join, send, receive with
+//     exports how = "recipe"          # explicit, recipe (default) or heuristic
+//
+// What goes to other processes is known by a number ("send n"), by two, which are one of 128 bits
+// ("send high low"), or by a text.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +60,7 @@ struct Cause {
   Medium medium = Medium::Tcp;  // Of Act::Send and Act::Receive.
   bool across = false;          // send, receive: the key is the same in all processes.
   std::string key;              // Of an export; empty for begin and end.
+  std::string low_key{};        // Of `across`: the key is a token, whose higher half is `key`.
   causal::EdgeClass how = causal::EdgeClass::Recipe;
   bool operator==(const Cause&) const = default;
 };
@@ -77,8 +81,13 @@ struct Carrier {
   std::vector<Expression> conditions{};  // Other events are no such act.
 };
 
+// How the key of what goes to other processes is known.
+enum class KeyForm : uint8_t { Number, Token, Text };
+KeyForm form_of(const Carrier& carrier);
+
 // The places of `from e in SOURCE [where CONDITION] select KEYS`, with what they select as keys.
-// Errors: InvalidQuery, also of a key that is no number.
+// Errors: InvalidQuery, also of a key that is no number (nor text, where it goes to other
+// processes).
 Expected<std::vector<Carrier>> carriers_at(const Text& text, const Cause& cause,
                                            const Environment& environment);
 // What the kernel knows of threads: one begins another, and one ends. `types` has the kernel's.

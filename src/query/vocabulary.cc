@@ -266,17 +266,16 @@ class Reader {
     const std::string how = table.contains("how") ? CLEW_TRY(text_of(table, "how")) : "recipe";
     Expected<Cause> cause = parse_cause(text, how);
     if (!cause) return fail_at(*table.get("cause"), cause.error().message);
-    const bool is_known = cause->key.empty() || std::any_of(exports.begin(), exports.end(),
-                                                            [&](const TracepointExport& each) {
-                                                              return each.name == cause->key;
-                                                            });
-    if (is_known) return std::move(*cause);
     std::vector<std::string_view> names;
     names.reserve(exports.size());
     for (const TracepointExport& each : exports)
       names.push_back(each.name);
-    return fail_at(*table.get("cause"),
-                   fmt::format("no export '{}'{}", cause->key, did_you_mean(cause->key, names)));
+    for (const std::string& key : {cause->key, cause->low_key}) {
+      if (key.empty() || std::find(names.begin(), names.end(), key) != names.end()) continue;
+      return fail_at(*table.get("cause"),
+                     fmt::format("no export '{}'{}", key, did_you_mean(key, names)));
+    }
+    return std::move(*cause);
   }
 
   // Parsed where it stands in the file, so that an error has its place there. A string with escapes

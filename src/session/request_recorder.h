@@ -85,7 +85,8 @@ class RequestRecorder final : public answer::JoinObserver {
   // Whether an object is left that nobody has taken. Bytes of an answer are read by those who are
   // not looked at, and what a process has done for a request need not be gone on with.
   static bool is_left(const std::pair<const causal::ContextKey, HandOver>& one) {
-    return one.first.kind == causal::ContextKey::Kind::Object && !one.second.is_taken;
+    const bool is_object = one.first.kind == causal::ContextKey::Kind::Object;
+    return (is_object || one.first.is_message()) && !one.second.is_taken;
   }
   struct Edge {
     HandOver from{};

@@ -414,6 +414,10 @@ void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
   const causal::GraphCounts& graph = counts.graph;
   count_cause(losses.missed, collect::kMissedNoRequest, graph.orphans);
   count_cause(losses.missed, collect::kMissedNoContext, graph.missing);
+  count_cause(losses.missed, collect::kMissedBadToken, counts.bad_tokens);
+  count_cause(losses.missed, collect::kMissedUnknownToken, graph.not_sent);
+  count_cause(losses.missed, collect::kMissedSentTwice, graph.sent_twice);
+  count_cause(losses.missed, collect::kMissedWornToken, graph.worn);
   count_cause(losses.missed, collect::kMissedWeak, graph.weak);
   count_cause(losses.missed, collect::kMissedOtherRequest, graph.mixed);
   count_cause(losses.missed, collect::kMissedAmbiguous, counts.sockets.ambiguous);
@@ -423,6 +427,7 @@ void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
   count_cause(losses.dropped, collect::kDroppedJoinRows, counts.cut);
   losses.causal[std::string(collect::kCausalRequests)] = graph.requests;
   count_cause(losses.causal, collect::kCausalUnjoined, counts.unjoined);
+  count_cause(losses.causal, collect::kCausalAgain, graph.again);
   for (const auto& [process, messages] : counts.sockets.unknown)
     count_cause(losses.missed, collect::kMissedNoProgram, messages);
   for (size_t i = 0; i < graph.edges.size(); ++i)
