@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that go to other processes by tokens (clew/cause.h), through what Clew does not follow:
 // what is joined is compared with what each message says for the test.
+#include <csignal>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "live/process_state.h"
 #include "live/server.h"
@@ -92,6 +96,103 @@ TEST(Tokens, ReachProgramsThatAreExecuted) {
   EXPECT_EQ(report.status, 0) << report.error;
   EXPECT_EQ(report.calls(), (Numbers{{"right", 5}})) << report.summary << report.error;
   EXPECT_GE(report.summary.at("by_cause").at("explicit"), 5) << report.summary;
+}
+
+// --- texts of the program's own ------------------------------------------------------------------
+
+// `id` is the text of an order, or none.
+std::string orders(const std::string& id) {
+  const auto tracepoint = [&id](const std::string& name, const std::string& cause) {
+    return "[[tracepoint]]\nname = \"tokens." + name + "\"\nfunction = \"tokens!" + name +
+           "\"\nexports = { id = '" + id + "' }\ncause = \"" + cause + " id\"\n";
+  };
+  return tracepoint("send_order", "send") + tracepoint("receive_order", "receive");
+}
+
+TEST(Tokens, CanBeTextsThatAVocabularyKnows) {
+  constexpr uint64_t kRequests = 50;
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("orders.toml")) << orders("arg0 == 0 ? \"\" : str(arg0, 40)");
+  Victim victim = victim_in(folder);
+  Tracer tracer =
+      Tracer::attach(victim.pid(), kByOwnRequest, {"--vocabulary", folder.file("orders.toml")});
+  victim.ask("texts " + std::to_string(kRequests));
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.calls(), (Numbers{{"right", kRequests}, {"outside", 4 * kRequests + 1}}))
+      << report.summary;
+  const nlohmann::json& missed = report.summary.at("missed");
+  EXPECT_EQ(missed.at("bad_token"), 2 * kRequests) << missed;
+  EXPECT_EQ(missed.at("unknown_token"), 2 * kRequests) << missed;
+  EXPECT_EQ(missed.at("sent_twice"), 1) << missed;
+  EXPECT_EQ(report.summary.at("by_cause").at("recipe"), kRequests);
+}
+
+TEST(Tokens, ThatAreTextsAreRefusedInPlace) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("orders.toml")) << orders("str(arg0, 40)");
+  Victim victim = victim_in(folder);
+  const Report report = run_clew(
+      {"run", "-p", std::to_string(victim.pid()), "--plan", "in-place", "--vocabulary",
+       folder.file("orders.toml"),
+       "from w in entry(\"tokens!work\") join r in First(entry(\"tokens!receive\")) on r -> w "
+       "select count()"});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.error, testing::HasSubstr("read from memory")) << report.error;
+}
+
+// --- servers that know nothing of it -------------------------------------------------------------
+
+// nginx, which passes headers on to the victim behind it.
+class Proxy {
+ public:
+  explicit Proxy(const TemporaryFolder& folder) : folder_(folder), server_(options()) {
+    wait_for_socket(server_, folder.file("front"));
+  }
+  Proxy(const Proxy&) = delete;
+  Proxy& operator=(const Proxy&) = delete;
+  // The master takes its worker along only when it may end by itself.
+  ~Proxy() {
+    server_.signal(SIGTERM);
+    server_.wait_for_end();
+  }
+
+ private:
+  [[nodiscard]] ChildOptions options() const {
+    const auto file = [this](const std::string& name) { return folder_.file(name); };
+    std::ofstream(file("nginx.conf"))
+        << (getuid() == 0 ? "user root;\n" : "") << "daemon off;\nworker_processes 1;\npid "
+        << file("pid") << ";\nerror_log stderr crit;\n"
+        << "events { worker_connections 64; }\nhttp { access_log off;\n"
+        << "client_body_temp_path " << file("b") << "; proxy_temp_path " << file("p")
+        << "; fastcgi_temp_path " << file("f") << "; uwsgi_temp_path " << file("u")
+        << "; scgi_temp_path " << file("s") << ";\nserver { listen unix:" << file("front")
+        << "; location / { proxy_pass http://unix:" << file("backend") << "; } } }\n";
+    return {.arguments = {"/usr/sbin/nginx", "-c", file("nginx.conf"), "-p", folder_.path()}};
+  }
+
+  const TemporaryFolder& folder_;
+  Child server_;
+};
+
+// nginx is not traced, and the victims' programs are not known to pass anything on.
+TEST(Tokens, GoThroughNginxInABaggage) {
+  ASSERT_TRUE(present("/usr/sbin/nginx"));
+  constexpr uint64_t kEach = 50;
+  constexpr uint64_t kAll = 4 * kEach;
+  const TemporaryFolder folder;
+  const Proxy nginx(folder);
+  Victim client = victim_in(folder);
+  Victim server = victim_in(folder);
+  Tracer tracer = trace(client, server);
+  server.tell("serve " + std::to_string(kAll));
+  ASSERT_EQ(server.child().read_line(), "listens 1");
+  EXPECT_EQ(client.ask("ask " + std::to_string(kEach)).at("answers"), kAll);
+  EXPECT_EQ(server.answer().at("kept"), kAll);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.calls(), (Numbers{{"right", kAll}})) << report.summary << report.error;
+  EXPECT_EQ(report.summary.at("by_cause").at("explicit"), kAll);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 //     execute N                by the environment, to programs that are executed
 //     hostile N                N requests among tokens that are none
 //     replay N                 one request, whose token is received N times
+//     texts N                  N requests whose messages have texts, of which a vocabulary knows
 //
 // In the folder TOKENS are the FIFO and the sockets.
 #include <array>
@@ -344,6 +345,51 @@ void replay(uint64_t count) {
   victim_print("replayed", count);
 }
 
+// --- texts that nobody but the program knows of -------------------------------------------------
+
+}  // namespace
+
+extern "C" VICTIM_FUNCTION void send_order(const char* id, uint64_t request) {
+  VICTIM_CHECK(id != nullptr && request != 0);
+}
+
+extern "C" VICTIM_FUNCTION void receive_order(const char* id, uint64_t request) {
+  VICTIM_CHECK(id == nullptr || request != UINT64_MAX);
+}
+
+namespace {
+
+void go_on_with_order(const char* id, uint64_t request) {
+  receive_order(id, request);
+  work(request);
+  clew_cause_end();
+}
+
+void texts(uint64_t count) {
+  for (uint64_t request = 1; request <= count; ++request) {
+    // Shorter and longer than what fits into numbers, and of the same beginning.
+    const std::string id = "order-" + std::string(request % 20, 'x') + std::to_string(request);
+    clew_cause_begin();
+    receive(request);
+    send_order(id.c_str(), request);
+    clew_cause_end();
+    go_on_with_order(id.c_str(), request);
+    go_on_with_order((id + "0").c_str(), 0);
+    go_on_with_order(id.substr(1).c_str(), 0);
+    go_on_with_order("", 0);
+    go_on_with_order(nullptr, 0);
+  }
+  // The same text of two requests.
+  for (uint64_t request = count + 1; request <= count + 2; ++request) {
+    clew_cause_begin();
+    receive(request);
+    send_order("order-of-two", request);
+    clew_cause_end();
+  }
+  go_on_with_order("order-of-two", 0);
+  victim_print("texts", count);
+}
+
 // --- a program that is executed ------------------------------------------------------------------
 
 // Until the probe is there: a session does not know what happens before. Without one there are two
@@ -400,4 +446,5 @@ extern "C" uint64_t victim_run(uint64_t rounds) {
 extern "C" const VictimCommand victim_commands[] = {
     {"send", send},       {"listen", listen_to_fifo}, {"ask", ask},
     {"serve", serve},     {"execute", execute},       {"be_executed", be_executed},
-    {"hostile", hostile}, {"replay", replay},         {nullptr, nullptr}};
+    {"hostile", hostile}, {"replay", replay},         {"texts", texts},
+    {nullptr, nullptr}};
