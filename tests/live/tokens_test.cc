@@ -4,6 +4,7 @@
 #include <csignal>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -27,9 +28,13 @@ constexpr const char* kByOwnRequest =
     "select new { name = alone ? (outside ? \"outside\" : \"unknown\") : same ? \"right\" : "
     "\"wrong\", calls = count() }";
 
-Victim victim_in(const TemporaryFolder& folder) {
-  return Victim({.arguments = {victim_path("tokens")}, .environment = {"TOKENS=" + folder.path()}},
+Victim victim_with(const std::string& variable) {
+  return Victim({.arguments = {victim_path("tokens")}, .environment = {variable}},
                 Victim::Place::Started);
+}
+
+Victim victim_in(const TemporaryFolder& folder) {
+  return victim_with("TOKENS=" + folder.path());
 }
 
 // Two processes, of the first of which children are followed.
@@ -193,6 +198,42 @@ TEST(Tokens, GoThroughNginxInABaggage) {
   EXPECT_EQ(report.status, 0) << report.error;
   EXPECT_EQ(report.calls(), (Numbers{{"right", kAll}})) << report.summary << report.error;
   EXPECT_EQ(report.summary.at("by_cause").at("explicit"), kAll);
+}
+
+// The port that a server of NATS on the loopback device says that it listens on.
+std::string port_of(Child& nats) {
+  constexpr std::string_view kListens = "Listening for client connections on 127.0.0.1:";
+  std::string port;
+  while (const auto line = nats.read_error_line()) {
+    const size_t at = line->find(kListens);
+    if (at != std::string::npos) port = line->substr(at + kListens.size());
+    if (line->find("Server is ready") != std::string::npos) break;
+  }
+  return port;
+}
+
+// Both subscribers go on with each message.
+TEST(Tokens, GoThroughNatsToSeveralSubscribers) {
+  ASSERT_TRUE(present("/usr/sbin/nats-server"));
+  constexpr uint64_t kAll = 200;
+  const std::string count = " " + std::to_string(kAll);
+  Child nats({.arguments = {"/usr/sbin/nats-server", "-a", "127.0.0.1", "-p", "-1"}});
+  const std::string port = "TOKENS_NATS=" + port_of(nats);
+  Victim publisher = victim_with(port);
+  Victim one = victim_with(port);
+  Victim other = victim_with(port);
+  Tracer tracer = trace(publisher, one, {"-p", std::to_string(other.pid())});
+  for (Victim* const subscriber : {&one, &other}) {
+    subscriber->tell("subscribe" + count);
+    ASSERT_EQ(subscriber->child().read_line(), "listens 1");
+  }
+  EXPECT_EQ(publisher.ask("publish" + count).at("published"), kAll);
+  EXPECT_EQ(one.answer().at("received"), kAll);
+  EXPECT_EQ(other.answer().at("received"), kAll);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.calls(), (Numbers{{"right", 2 * kAll}})) << report.summary << report.error;
+  EXPECT_EQ(report.summary.at("by_cause").at("received_again"), kAll);
 }
 
 }  // namespace

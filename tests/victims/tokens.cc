@@ -5,7 +5,7 @@
 //
 //     send N, listen N         by a FIFO: 4 threads and 4 children send N each; N are received
 //     ask N, serve N           by HTTP, 4 threads each: a client, and a server
-//     publish N, subscribe N   by NATS
+//     publish N, subscribe N   by NATS, whose port is TOKENS_NATS
 //     execute N                by the environment, to programs that are executed
 //     hostile N                N requests among tokens that are none
 //     replay N                 one request, whose token is received N times
@@ -216,6 +216,98 @@ void ask(uint64_t count) {
     }
   });
   victim_print("answers", answers);
+}
+
+// --- NATS ----------------------------------------------------------------------------------------
+
+// A client's connection, by the text that its protocol is.
+class Nats {
+ public:
+  Nats() : connection_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(atoi(getenv("TOKENS_NATS"))));
+    VICTIM_CHECK(connect(connection_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    VICTIM_CHECK(line().starts_with("INFO "));
+    say("CONNECT {\"verbose\":false,\"headers\":true}\r\n");
+  }
+  Nats(const Nats&) = delete;
+  Nats& operator=(const Nats&) = delete;
+  ~Nats() { close(connection_); }
+
+  void say(const std::string& text) const { write_all(connection_, text); }
+  // The server has done all that was said before.
+  void settle() {
+    say("PING\r\n");
+    VICTIM_CHECK(line() == "PONG");
+  }
+  std::string line() {
+    while (true) {
+      const size_t end = text_.find("\r\n");
+      if (end != std::string::npos) return take(end, 2);
+      if (!fill()) return "";
+    }
+  }
+  std::string bytes(size_t count) {
+    while (text_.size() < count + 2 && fill()) {
+    }
+    return take(count, 2);
+  }
+
+ private:
+  bool fill() {
+    std::array<char, 4096> part{};
+    const ssize_t size = read(connection_, part.data(), part.size());
+    VICTIM_CHECK(size > 0);
+    if (size > 0) text_.append(part.data(), static_cast<size_t>(size));
+    return size > 0;
+  }
+  std::string take(size_t size, size_t behind) {
+    const std::string taken = text_.substr(0, size);
+    text_.erase(0, size + behind);
+    return taken;
+  }
+
+  int connection_;
+  std::string text_;
+};
+
+void publish(uint64_t count) {
+  Nats nats;
+  for (uint64_t request = 1; request <= count; ++request) {
+    std::array<char, CLEW_CAUSE_TEXT> token{};
+    clew_cause_begin();
+    receive(request);
+    clew_cause_send_text(token.data());
+    clew_cause_end();
+    const std::string headers =
+        "NATS/1.0\r\n" CLEW_CAUSE_NATS ": " + std::string(token.data()) + "\r\n\r\n";
+    const std::string payload = std::to_string(request);
+    nats.say("HPUB orders " + std::to_string(headers.size()) + " " +
+             std::to_string(headers.size() + payload.size()) + "\r\n" + headers + payload + "\r\n");
+  }
+  nats.settle();
+  victim_print("published", count);
+}
+
+// "HMSG orders 1 HEADERS ALL", then the headers and the payload, which is the request.
+void subscribe(uint64_t count) {
+  Nats nats;
+  nats.say("SUB orders 1\r\n");
+  nats.settle();
+  victim_print("listens", 1);
+  fflush(stdout);
+  for (uint64_t i = 0; i < count; ++i) {
+    size_t headers = 0;
+    size_t all = 0;
+    const std::string head = nats.line();
+    VICTIM_CHECK(sscanf(head.c_str(), "HMSG orders 1 %zu %zu", &headers, &all) == 2);
+    const std::string message = nats.bytes(all);
+    const std::string token = header(message, CLEW_CAUSE_NATS);
+    go_on(strtoull(message.c_str() + headers, nullptr, 10), token.data(), token.size());
+  }
+  victim_print("received", count);
 }
 
 // --- tokens that are none, or another's ----------------------------------------------------------
@@ -447,4 +539,4 @@ extern "C" const VictimCommand victim_commands[] = {
     {"send", send},       {"listen", listen_to_fifo}, {"ask", ask},
     {"serve", serve},     {"execute", execute},       {"be_executed", be_executed},
     {"hostile", hostile}, {"replay", replay},         {"texts", texts},
-    {nullptr, nullptr}};
+    {"publish", publish}, {"subscribe", subscribe},   {nullptr, nullptr}};
