@@ -136,7 +136,7 @@ inline constexpr uint32_t kEventHeaderBytes = 16;
 //     0   sequence number of the last hand-over, and
 //     1   number of the last request that began, by whoever had the slot
 //     2   whose it is: SlotControl::claims << 32 | the thread's id, as far as that is known
-//     3   how many events it has counted in bags
+//     3   the slot << kObjectSlotShift, and how many events whoever had it has counted in bags
 //     4   TargetPage::contexts_lost, as it was where the request began
 //     5   the request; 0: the thread is in none, or nobody knows in which
 //     6   Lamport's number of the last event that was packed; kContextInDoubt: nobody knows
@@ -175,11 +175,14 @@ enum class BagKind : uint32_t {
   First,       // Its first event: the number of that, 0 when it is empty; the time stamp, where
   MostRecent,  // contexts are joined, which decides between equal numbers. Or the last event.
   // Cells of aggregates, over all of its events: how many there were; where contexts are joined,
-  // which was the last one (the thread's id << 32 | kContextCounted).
+  // which was the last one, by kContextCounted, which no two have.
   Cells,
 };
 // Of all bags, as ContextAct takes them.
 inline constexpr uint32_t kBagKindBits = 2;
+constexpr BagKind bag_kind(uint64_t kinds, uint32_t bag) {
+  return static_cast<BagKind>(kinds >> kBagKindBits * bag & ((1U << kBagKindBits) - 1));
+}
 
 enum class ContextCounter : uint32_t {
   Requests,   // That began.

@@ -164,6 +164,21 @@ TEST_F(RuntimeContexts, WhoIsNowhereKnownStaysSoUntilItBeginsOrTakes) {
   EXPECT_TRUE(is_in_one());
 }
 
+// Also where something was lost before.
+TEST_F(RuntimeContexts, WhoIsNowhereKnownStaysSoBehindALoss) {
+  act(ContextAct::Put, 9);
+  act(ContextAct::Lose);
+  elsewhere([&] {
+    act(ContextAct::Begin);
+    act(ContextAct::Put, 8);
+  });
+  act(ContextAct::Doubt, 7);
+  EXPECT_EQ(act(ContextAct::Join, 7), ContextOutcome::Nothing);
+  EXPECT_EQ(act(ContextAct::Join, 8), ContextOutcome::Nothing);
+  EXPECT_FALSE(is_in_one());
+  EXPECT_EQ(act(ContextAct::Take, 8), ContextOutcome::Done);
+}
+
 // Who joins what is not known any more does not know what came first.
 TEST_F(RuntimeContexts, ABlockThatWasWrittenAnewIsUnknown) {
   act(ContextAct::Begin);

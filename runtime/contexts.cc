@@ -74,7 +74,8 @@ ContextOutcome leave(uint64_t* own) {
 }
 
 // What is joined with it, and what it hands over, is not known either.
-ContextOutcome doubt(uint64_t* own) {
+ContextOutcome doubt(Contexts contexts, uint64_t* own) {
+  own[abi::kContextLost] = contexts.lost();
   own[abi::kContextRequest] = 0;
   own[abi::kContextNumber] = abi::kContextInDoubt;
   return ContextOutcome::Nothing;
@@ -93,6 +94,8 @@ uint64_t* open(Contexts contexts) {
   const bool is_own = own[abi::kContextOwner] == owner && own[abi::kContextLost] == lost &&
                       (lost & abi::kContextsForbidden) == 0;
   own[abi::kContextOwner] = owner;
+  if (own[abi::kContextCounted] == 0)
+    own[abi::kContextCounted] = uint64_t{own_index()} << abi::kObjectSlotShift;
   if (!is_own) leave(own);
   return own;
 }
@@ -136,6 +139,13 @@ abi::ObjectEntry& make(Contexts contexts, uint64_t tag) {
 
 void say(Contexts contexts, uint64_t object, uint64_t block) {
   __atomic_store_n(&make(contexts, tag_of(object)).block, block, __ATOMIC_RELEASE);
+}
+
+// Of what was forgotten for others it is known that nothing is known.
+void say_doubt(Contexts contexts, uint64_t object) {
+  const bool is_said = __atomic_load_n(&contexts.evicted(), __ATOMIC_ACQUIRE) != 0 &&
+                       find(contexts, tag_of(object)) == nullptr;
+  if (!is_said) say(contexts, object, abi::kObjectInDoubt);
 }
 
 void forget(Contexts contexts, uint64_t object) {
@@ -196,11 +206,11 @@ Found look_up(Contexts contexts, uint64_t object) {
 
 ContextOutcome take(Contexts contexts, uint64_t* own, uint64_t object) {
   const Found found = look_up(contexts, object);
-  if (found.block == nullptr) return found.is_known ? leave(own) : doubt(own);
+  if (found.block == nullptr) return found.is_known ? leave(own) : doubt(contexts, own);
   for (uint32_t i = abi::kContextLost; i < contexts.words(); ++i)
     own[i] = found.context()[i];
   const bool is_there = found.is_there() && own[abi::kContextLost] == contexts.lost();
-  return is_there ? ContextOutcome::Done : doubt(own);
+  return is_there ? ContextOutcome::Done : doubt(contexts, own);
 }
 
 bool is_later(const uint64_t* one, const uint64_t* other) {
@@ -230,9 +240,9 @@ bool join_bags(Contexts contexts, uint64_t* own, const uint64_t* other, uint64_t
   if (number > own[abi::kContextNumber]) own[abi::kContextNumber] = number;
   const uint32_t size = contexts.layout().bag_words;
   bool is_whole = true;
-  for (uint32_t at = abi::kContextBags; at + size <= contexts.words() && size > 1; at += size) {
-    const auto kind = static_cast<abi::BagKind>(kinds & ((1U << abi::kBagKindBits) - 1));
-    kinds >>= abi::kBagKindBits;
+  for (uint32_t at = abi::kContextBags, bag = 0; at + size <= contexts.words() && size > 1;
+       at += size, ++bag) {
+    const abi::BagKind kind = abi::bag_kind(kinds, bag & 31);
     if (kind == abi::BagKind::Cells) {
       is_whole = join_cells(own + at, other + at, size) && is_whole;
     } else {
@@ -248,15 +258,16 @@ ContextOutcome join(Contexts contexts, uint64_t* own, uint64_t object, uint64_t 
   if (is_in_doubt(own)) return ContextOutcome::Nothing;
   if (own[abi::kContextRequest] == 0) return take(contexts, own, object);
   const Found found = look_up(contexts, object);
-  if (found.block == nullptr) return found.is_known ? ContextOutcome::Nothing : doubt(own);
+  if (found.block == nullptr)
+    return found.is_known ? ContextOutcome::Nothing : doubt(contexts, own);
   const uint64_t* const other = found.context();
   const bool is_other = other[abi::kContextRequest] != own[abi::kContextRequest];
   const bool is_lost = other[abi::kContextLost] != own[abi::kContextLost];
   const bool is_whole = is_other || is_lost || join_bags(contexts, own, other, kinds);
-  if (!found.is_there() || is_lost) return doubt(own);
+  if (!found.is_there() || is_lost) return doubt(contexts, own);
   if (is_other) return ContextOutcome::Other;
   if (is_whole) return ContextOutcome::Done;
-  doubt(own);
+  doubt(contexts, own);
   return ContextOutcome::Overlap;
 }
 
@@ -300,7 +311,7 @@ extern "C" __attribute__((visibility("hidden"))) uint64_t clew_context_act(uint3
       put(contexts, own, object);
       break;
     case ContextAct::Doubt:
-      say(contexts, object, abi::kObjectInDoubt);
+      say_doubt(contexts, object);
       break;
     case ContextAct::Take:
       outcome = take(contexts, own, object);

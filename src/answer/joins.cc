@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "answer/no_names.h"
@@ -87,6 +86,7 @@ class Joins::Stage {
   [[nodiscard]] Group& group() { return group_; }
   [[nodiscard]] bool is_grouped() const { return is_grouped_; }
   [[nodiscard]] size_t width() const { return width_; }
+  [[nodiscard]] size_t cell_words() { return group_.counted().schema().cell_words(); }
 
   // The groups of what is in the table, if it is there, and of these rows, which get into it: their
   // columns.
@@ -153,24 +153,9 @@ Joins::Joins(const plan::Joined& joined, causal::Profiles* profiles, JoinLimits 
       if (stage.streams[s].subquery) asker_[*stage.streams[s].subquery] = {i, s};
     }
   }
-  for (const std::vector<plan::JoinRole>& roles : joined.roles) {
-    is_chosen_.push_back(std::any_of(roles.begin(), roles.end(),
-                                     [this](const auto& role) { return is_chosen(role); }));
-  }
 }
 
 Joins::~Joins() = default;
-
-// By its number, which the others have no part in: so it is the same wherever their conditions are
-// looked at.
-bool Joins::is_chosen(const plan::JoinRole& role) const {
-  if (role.carrier) return false;
-  size_t stage = role.stage;
-  uint16_t stream = role.stream;
-  while (stream == 0 && stage != 0)
-    std::tie(stage, stream) = asker_[stage];  // Its rows happen when this does.
-  return stream != 0 && joined_.stages[stage].joins[stream - 1U].filter != JoinFilter::All;
-}
 
 const aggregate::Table& Joins::counted() const {
   return stages_[0]->group().counted();
@@ -268,7 +253,8 @@ void Joins::take_event(Values event) {
       continue;
     }
     if (!moment) {
-      moment = graph_.event(thread, is_chosen_[source]);
+      moment = graph_.event(thread);
+      uncounted_ = thread;
       if (observer_ != nullptr && *moment) observer_->happens(**moment);
     }
     std::vector<Value> values;
@@ -452,6 +438,10 @@ bool Joins::make_room(uint64_t request) {
 
 void Joins::keep(size_t stage, uint16_t stream, const Moment& moment, Values values) {
   if (!make_room(moment.request)) return;
+  // Numbers are those of what is chosen from, so they are the same wherever conditions are looked
+  // at.
+  const bool is_chosen = joined_.stages[stage].joins[stream - 1U].filter != JoinFilter::All;
+  if (is_chosen && uncounted_) graph_.count(*std::exchange(uncounted_, std::nullopt));
   std::vector<BySegment>& streams = requests_[moment.request].streams;
   streams.resize(streams_);
   streams[first_stream_[stage] + stream][moment.segment].push_back(
@@ -579,17 +569,31 @@ std::vector<Joins::Found> Joins::find_new(const BySegment& segments, const Momen
   return found;
 }
 
+// Behind a hand-over it is most often more of what was counted last.
+Joins::Counted& Joins::counted_for(CountedBefore& before, uint32_t segment) {
+  constexpr size_t kMost = 16;
+  const uint32_t last = std::exchange(before.last, segment);
+  const auto known = before.segments.find(segment);
+  if (known != before.segments.end()) return known->second;
+  Counted begin;
+  if (const auto found = before.segments.find(last); found != before.segments.end())
+    begin = found->second;
+  if (before.segments.size() >= kMost) before.segments.clear();
+  return before.segments.emplace(segment, std::move(begin)).first->second;
+}
+
+// Large cells, as of quantiles, are not kept.
 std::vector<aggregate::Row> Joins::groups_before(size_t stage, size_t index, const Moment& later) {
+  constexpr size_t kMostWords = 8;
   const auto request = requests_.find(later.request);
   if (request == requests_.end()) return {};
   Stage& groups = *stages_[*joined_.stages[stage].streams[index + 1].subquery];
   const JoinStage::Join& join = joined_.stages[stage].joins[index];
   const size_t stream = first_stream_[stage] + index + 1;
-  if (join.filter != JoinFilter::All) {
-    std::optional<aggregate::Table> none;
+  std::optional<aggregate::Table> none;
+  if (join.filter != JoinFilter::All || groups.cell_words() > kMostWords)
     return groups.groups_with(found(stream, later, join), none);
-  }
-  Counted& counted = request->second.counted[stream];
+  Counted& counted = counted_for(request->second.counted[stream], later.segment);
   const std::vector<Found> rows = find_new(request->second.streams[stream], later, counted);
   return groups.groups_with(rows, counted.table);
 }

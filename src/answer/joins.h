@@ -91,15 +91,19 @@ class Joins {
     std::vector<aggregate::Value> values;
   };
   using BySegment = std::map<uint32_t, std::vector<Kept>>;
-  // The groups of what happened before the last event that asked for them, which most often is what
-  // happened before the next one, too. The first rows of some segments, so many.
+  // The groups of what had happened before an event, which most often is part of what happens
+  // before the next one: the first rows of some segments, so many.
   struct Counted {
     std::map<uint32_t, size_t> taken;
     std::optional<aggregate::Table> table;
   };
+  struct CountedBefore {
+    std::map<uint32_t, Counted> segments;  // By the event's.
+    uint32_t last = 0;
+  };
   struct Request {
     std::vector<BySegment> streams;
-    std::map<size_t, Counted> counted;  // By stream.
+    std::map<size_t, CountedBefore> counted;  // By stream.
   };
   // A row in the making.
   struct Joining {
@@ -131,11 +135,11 @@ class Joins {
   bool join_groups(size_t stage, size_t index, Joining& joining);
   std::vector<aggregate::Row> groups_before(size_t stage, size_t index,
                                             const causal::Moment& later);
+  static Counted& counted_for(CountedBefore& before, uint32_t segment);
   std::vector<Found> find_new(const BySegment& segments, const causal::Moment& later,
                               Counted& counted) const;
   bool join_nothing(size_t stage, size_t index, Joining& joining);
   bool make_room(uint64_t request);
-  [[nodiscard]] bool is_chosen(const plan::JoinRole& role) const;
   [[nodiscard]] std::vector<Found> found(size_t stream, const causal::Moment& later,
                                          const plan::JoinStage::Join& join) const;
   void drop_gone();
@@ -157,6 +161,7 @@ class Joins {
   std::map<causal::StreamKey, std::deque<Ahead>> ahead_;
   RowBatch* events_ = nullptr;  // Of take().
   size_t at_ = 0;
+  std::optional<causal::Thread> uncounted_;  // Of the event, until the graph has counted that.
   // When a thread was seen last, by its number: what it is in has begun behind that. And when that
   // of the event was seen before.
   std::unordered_map<int64_t, int64_t> last_seen_;
@@ -165,7 +170,6 @@ class Joins {
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<size_t> first_stream_;                // By stage: where its streams are in Request.
   std::vector<std::pair<size_t, uint16_t>> asker_;  // By stage: whose stream its rows are.
-  std::vector<bool> is_chosen_;  // By source of `events`: a first, or a most recent, is one of it.
   size_t streams_ = 0;
   RowBatch* rows_ = nullptr;  // Of take().
   std::unordered_map<uint64_t, Request> requests_;

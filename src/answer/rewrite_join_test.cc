@@ -68,6 +68,33 @@ const std::array kJoinCases = {
     JoinCase{"OfItself",
              "from b in B join a in B on a -> b select count(), sum(a.arg1), avg(b.arg1)",
              {"a"}},
+    JoinCase{"OfItselfWithAConditionOnOne",
+             "from b in B join a in B on a -> b where a.arg1 % 3 == 0 "
+             "select count(), sum(a.arg1), max(b.arg1)",
+             {"a"}},
+    JoinCase{"KeysOfTwo",
+             "from b in B join a in A on a -> b join c in C on c -> b "
+             "groupby a.arg1 % 2 as k, c.arg1 % 2 as m select k, m, count(), sum(b.arg1)",
+             {"a", "c"}},
+    JoinCase{"NarrowAndWrapping",
+             "from b in B join a in A on a -> b select sum((int8_t)(a.arg1 * 5)), "
+             "sum((uint8_t)(a.arg2)), sum(a.arg2 * 4611686018427387905), avg((int16_t)a.arg2), "
+             "max((uint8_t)a.arg2), sum((uint64_t)b.arg2)",
+             {"a"}},
+    JoinCase{"SeveralSources",
+             "from b in B, C join a in A, B on a -> b groupby b.arg1 % 3 as k "
+             "select k, count(), sum(a.arg1), avg(b.arg2)",
+             {"a"}},
+    JoinCase{"BesideAQueryOfEvents",
+             "from b in B join q in (from x in C left join c in First(A) on c -> x "
+             "select c.arg1 as v) on q -> b join a in A on a -> b "
+             "select count(), sum(q.v), min(q.v), avg(b.arg1)",
+             {"q", "a"}},
+    JoinCase{
+        "BesideAQueryWithGroups",
+        "from b in B join q in (from c in C groupby c.arg1 % 2 as k select k, count() as n) on "
+        "q -> b join a in A on a -> b groupby q.k select q.k, count(), sum(q.n), sum(a.arg1)",
+        {"q", "a"}},
     JoinCase{"Lets",
              "from b in B join a in A on a -> b let twice = a.arg1 * 2 let more = twice + 1 "
              "where more > 30 groupby b.arg1 % 2 as k select k, sum(more), sum(b.arg2)",
@@ -239,11 +266,31 @@ TEST(JoinRewrites, LeaveOthersAlone) {
         "from b in B join a in A on a -> b select quantize(b.arg1)",
         "from b in B join a in A on a -> b select stddev(a.arg1)",
         "from b in B join a in A on a -> b select distinct(a.arg1)",
+        "from b in B join a in A on a -> b let x = a.arg1 + b.arg1 groupby x select x, count()",
         "from b in B join a in A on a -> b select count() for 3 events"}) {
     const Scene scene(with_sources(text), {}, plan::rewrite_join);
     for (const query::Join& join : scene.joined().stages[0].query.joins)
       EXPECT_TRUE(join.subquery.empty()) << text;
   }
+  // An average of what may be nothing.
+  const Scene scene(
+      with_sources("from b in B join q in (from x in C left join c in First(A) on c -> x "
+                   "select c.arg1 as v) on q -> b join a in A on a -> b select avg(q.v)"),
+      {}, plan::rewrite_join);
+  EXPECT_TRUE(scene.joined().stages[0].query.joins[1].subquery.empty());
+}
+
+// Events of a query of their own that it leaves out have no number, wherever it looks at them.
+TEST(JoinRewrites, ChooseFromWhatAQueryHas) {
+  const std::string query =
+      "from b in B join q in First((from a in A {} where a.arg1 > 25 select a.arg1, a.arg2)) on q "
+      "-> b join c in First(C) on c -> b select q.arg1, b.arg1, c.arg1";
+  Scene pushed(with_sources(fmt::format(fmt::runtime(query), "")));
+  Scene behind(with_sources(fmt::format(fmt::runtime(query),
+                                        "left join x in First(C) on x -> a where x.arg1 + a.arg1 > "
+                                        "-1 || x.arg1 == null")));
+  EXPECT_FALSE(pushed.joined().stages[1].pushed.empty());
+  compare(behind, pushed);
 }
 
 }  // namespace

@@ -374,7 +374,7 @@ void Graph::lose() {
 
 // --- events --------------------------------------------------------------------------------------
 
-std::optional<Moment> Graph::event(Thread thread, bool is_counted) {
+std::optional<Moment> Graph::event(Thread thread) {
   Place* const place = place_of(threads_, thread);
   if (place == nullptr) {
     ++counts_.orphans;
@@ -385,8 +385,13 @@ std::optional<Moment> Graph::event(Thread thread, bool is_counted) {
   place->step = ++segment.steps;
   Moment moment = *place;
   ++moment.number;
-  if (is_counted) place->number = moment.number;
   return moment;
+}
+
+void Graph::count(Thread thread) {
+  Place* const place = place_of(threads_, thread);
+  CLEW_ASSERT(place != nullptr);
+  ++place->number;
 }
 
 std::vector<Reach> Graph::before(const Moment& moment) const {

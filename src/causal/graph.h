@@ -159,8 +159,10 @@ class Graph {
   void lose();
 
   // --- events
-  // Of a thread; none: it is in no request. One that is not counted raises no later number.
-  std::optional<Moment> event(Thread thread, bool is_counted = true);
+  // Of a thread; none: it is in no request.
+  std::optional<Moment> event(Thread thread);
+  // The thread's last event, which was in a request, raises the numbers of those behind it.
+  void count(Thread thread);
   // All that happened before it, itself left out, in order of segments.
   [[nodiscard]] std::vector<Reach> before(const Moment& moment) const;
 

@@ -27,16 +27,24 @@ bool happened_before(const Graph& graph, const Moment& a, const Moment& b) {
   return false;
 }
 
+std::optional<Moment> counted(Graph& graph, Thread thread) {
+  const std::optional<Moment> moment = graph.event(thread);
+  if (moment) graph.count(thread);
+  return moment;
+}
+
 TEST(Graph, EventsOfAThreadFollowEachOther) {
   Graph graph;
   graph.begin(kFirst);
-  const Moment a = *graph.event(kFirst);
-  const Moment b = *graph.event(kFirst);
+  const Moment a = *counted(graph, kFirst);
+  const Moment b = *counted(graph, kFirst);
   EXPECT_TRUE(happened_before(graph, a, b));
   EXPECT_FALSE(happened_before(graph, b, a));
   EXPECT_FALSE(happened_before(graph, a, a));
   EXPECT_EQ(a.number, 1);
   EXPECT_EQ(b.number, 2);
+  EXPECT_EQ(graph.event(kFirst)->number, 3);
+  EXPECT_EQ(graph.event(kFirst)->number, 3) << "the one before was not counted";
 }
 
 TEST(Graph, AnEventWithoutARequestIsAnOrphan) {
@@ -53,7 +61,7 @@ TEST(Graph, AnEventWithoutARequestIsAnOrphan) {
 TEST(Graph, WhatIsTakenIsBehindWhatWasPutAndNotBehindWhatCameLater) {
   Graph graph;
   graph.begin(kFirst);
-  const Moment before = *graph.event(kFirst);
+  const Moment before = *counted(graph, kFirst);
   graph.put(kFirst, {1, 77});
   const Moment later = *graph.event(kFirst);
   graph.take(kSecond, {1, 77}, kHow);
@@ -351,7 +359,7 @@ class GraphModel {
   }
 
   void event(Thread thread) {
-    const std::optional<Moment> moment = graph_.event(thread);
+    const std::optional<Moment> moment = counted(graph_, thread);
     ASSERT_EQ(moment.has_value(), threads_.contains(thread));
     if (!moment) return;
     Past& history = threads_[thread];

@@ -125,6 +125,7 @@ TEST(Messages, ThatAreSentAgainInTheirRequestAreOfTheLastOne) {
   graph.put(kFrom, message, EdgeClass::Explicit);
   graph.take(kElsewhere, message, EdgeClass::Explicit);
   const auto passed_on = graph.event(kElsewhere);
+  graph.count(kElsewhere);
   graph.put(kElsewhere, message, EdgeClass::Explicit);
   constexpr Thread kThird{.pid = 3, .tid = 3};
   ASSERT_TRUE(graph.admit(message));

@@ -37,8 +37,9 @@ inline constexpr std::string_view kDroppedDamaged = "damaged_bytes";
 inline constexpr std::string_view kMissedNoRequest = "no_request";
 // A thread took over something that nobody had handed over: it works for no request from then on.
 inline constexpr std::string_view kMissedNoContext = "no_context";
-// Joins in place: as often, a probe was missed that could have handed something over.
+// Joins in place: parts of a request came together that both had counted, perhaps the same events.
 inline constexpr std::string_view kMissedOverlap = "overlap";
+// As often, a probe was missed that could have handed something over.
 inline constexpr std::string_view kMissedContexts = "contexts_forgotten";
 // Messages whose token is none, or was sent by nobody, as far as is known; that two requests have
 // sent; that too many have received.

@@ -139,7 +139,9 @@ Expected<plan::Joined> separate_causes(const query::Query& query, const CauseReq
     std::move(threads.begin(), threads.end(), std::back_inserter(carriers));
   }
   carriers.insert(carriers.end(), request.sockets.begin(), request.sockets.end());
-  return plan::separate(plan::rewrite_join(query), carriers, request.report, request.also);
+  // A picture counts the rows of each event.
+  return plan::separate(request.also.empty() ? plan::rewrite_join(query) : query, carriers,
+                        request.report, request.also);
 }
 
 // A hit of both would be two events, one of which happened before the other.

@@ -82,7 +82,7 @@ Expected<plan::Joined> separate_for_file(const query::Query& query, const Reques
       CLEW_TRY(query::carriers_of(vocabulary, nullptr, is_there));
   std::erase_if(carriers, [&](const query::Carrier& carrier) { return !is_there(carrier.source); });
   const query::Reporter report(request.text);
-  return plan::separate(plan::rewrite_join(query), carriers, report,
+  return plan::separate(request.graph ? query : plan::rewrite_join(query), carriers, report,
                         request.graph ? fields_of_picture(file) : std::vector<query::Field>{});
 }
 

@@ -57,7 +57,7 @@ class Context {
     set(abi::kContextNumber, std::max(word(abi::kContextNumber), other[abi::kContextNumber]));
     for (uint32_t bag = 0; bag < layout_.bags; ++bag) {
       const uint32_t at = abi::kContextBags + bag * layout_.bag_words;
-      const auto kind = static_cast<abi::BagKind>(kinds >> abi::kBagKindBits * bag & 3);
+      const abi::BagKind kind = abi::bag_kind(kinds, bag);
       const bool is_same = kind == abi::BagKind::Cells && word(at + 1) == other[at + 1];
       if (other[at] == 0 || (word(at) != 0 && is_same)) continue;
       if (word(at) != 0 && kind == abi::BagKind::Cells) {

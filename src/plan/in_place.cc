@@ -112,8 +112,7 @@ class Maker {
   std::vector<Expression> packed_;  // By column of the joined row: where it is at last.
 };
 
-// --- what can be
-// -----------------------------------------------------------------------------------
+// --- what can be ---------------------------------------------------------------------------------
 
 // The joined query, if it is one.
 const JoinStage* Maker::groups_of(size_t bag) const {
@@ -164,8 +163,7 @@ Expected<void> Maker::check() const {
   return {};
 }
 
-// --- the bags
-// --------------------------------------------------------------------------------------
+// --- the bags ------------------------------------------------------------------------------------
 
 // The column of `events` as the source has it.
 Expression Maker::at_source(size_t column, size_t source) const {
@@ -276,8 +274,7 @@ Expected<void> Maker::make_bags() {
                             8 * layout.words(), 8 * abi::kContextWordsMax));
 }
 
-// --- the sources
-// -----------------------------------------------------------------------------------
+// --- the sources ---------------------------------------------------------------------------------
 
 // An edge that is not believed leads nowhere.
 std::optional<ContextAct> act_for(const query::Cause& cause, bool is_believed) {

@@ -43,6 +43,11 @@ struct Bag {
   abi::BagKind kind = abi::BagKind::First;
   std::vector<uint32_t> column_words;  // Where each column begins; the first is its number.
   uint32_t words = 2;                  // With number and time (abi/region.h).
+
+  // Of what it has of events.
+  [[nodiscard]] uint32_t packed_bytes() const {
+    return 8 * (words - (kind == abi::BagKind::Cells ? 1 : 2));
+  }
 };
 
 struct Contexts {

@@ -101,11 +101,6 @@ std::string describe(const query::Join& join) {
                      join.left ? ", or a row without" : "");
 }
 
-// Without what says which event it was.
-uint32_t packed_bytes(const Bag& bag) {
-  return 8 * (bag.words - (bag.kind == abi::BagKind::Cells ? 1 : 2));
-}
-
 std::string describe_packed(const query::Join& join, const Bag& bag) {
   switch (bag.kind) {
     case abi::BagKind::First:
@@ -186,7 +181,7 @@ std::string print_in_place(const Plan& plan, const Joined& joined,
     } else if (duty.kind == Duty::Kind::Pack) {
       const Bag& bag = contexts.bags[duty.bag];
       line(fmt::format("{} packs {} of the request: {} bytes", source,
-                       describe_packed(joins[duty.bag], bag), packed_bytes(bag)));
+                       describe_packed(joins[duty.bag], bag), bag.packed_bytes()));
     }
   }
   for (const query::Join& join : joins)

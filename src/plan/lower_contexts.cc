@@ -124,18 +124,14 @@ Expected<void> Lowering::store_columns(Coder& coder, const Duty& duty, Register 
   return {};
 }
 
-// Which event it was that the bag of cells at r9 + `at` has last: of all threads.
+// Which event it was that the bag of cells at r9 + `at` has last.
 void Lowering::name_counted(Coder& coder, int32_t at) {
   constexpr int32_t kCounted = 8 * abi::kContextCounted;
   coder.builder()
       .load(Size::Double, Register::R0, Register::R9, kCounted)
       .alu(Alu::Add, Register::R0, 1)
       .store(Size::Double, Register::R9, kCounted, Register::R0)
-      .load(Size::Double, Register::R2, Register::R9, 8 * abi::kContextOwner)
-      .alu(Alu::ShiftLeft, Register::R2, 32)
-      .move(Register::R0, Register::R0, isa::Width::Bits32)
-      .alu(Alu::Or, Register::R2, Register::R0)
-      .store(Size::Double, Register::R9, at + 8, Register::R2);
+      .store(Size::Double, Register::R9, at + 8, Register::R0);
 }
 
 // What cannot be read leaves the cells as they were: it is read first.

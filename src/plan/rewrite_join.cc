@@ -2,6 +2,7 @@
 #include "plan/rewrite_join.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -51,8 +52,17 @@ bool is_extreme(const Aggregate& aggregate) {
          aggregate.function == query::AggregateFunction::Max;
 }
 
+// What another query brings may be nothing, of which an average has no part; the count of rows has.
+bool may_be_nothing(const Aggregate& aggregate) {
+  return aggregate.function == query::AggregateFunction::Average &&
+         query::contains(aggregate.arguments[0], [](const Expression& node) {
+           return node.kind == ExpressionKind::JoinColumn;
+         });
+}
+
 // What n equal rows do to it can be said of one row and n.
 bool can_repeat(const Aggregate& aggregate) {
+  if (may_be_nothing(aggregate)) return false;
   return aggregate.function == query::AggregateFunction::Count ||
          aggregate.function == query::AggregateFunction::Distinct || is_extreme(aggregate) ||
          adds_integers(aggregate);
@@ -106,7 +116,8 @@ class Rewriter {
   void combine_aggregates();
 
   Query query_;
-  StreamSet counted_;  // Those of which groups are joined, and not each event.
+  StreamSet counted_;                      // Those of which groups are joined, and not each event.
+  std::map<uint16_t, Expression> counts_;  // By stream of these: how many a group has.
   std::vector<Aggregate> combined_;
 };
 
@@ -243,8 +254,7 @@ Expression Rewriter::counted_by(uint16_t stream, Aggregate aggregate) {
 Expression Rewriter::times(Expression value, const StreamSet& own) const {
   for (const uint16_t stream : counted_) {
     if (own.contains(stream)) continue;
-    const Query& groups = query_.joins[stream - 1U].subquery[0];
-    Expression count = joined(stream, groups.values.size(), query::kInt64);
+    Expression count = counts_.at(stream);
     const bool is_one = value.kind == ExpressionKind::Integer && value.integer == 1;
     value = is_one ? query::convert(std::move(count), value.type)
                    : multiply(std::move(value), std::move(count));
@@ -337,14 +347,15 @@ void Rewriter::combine_aggregates() {
 
 Query Rewriter::run() {
   if (!may_repeat_rows()) return std::move(query_);
+  const Query whole = query_;
   expand_lets();
   find_counted();
-  if (counted_.empty()) return std::move(query_);
+  if (counted_.empty()) return whole;
   for (const uint16_t stream : counted_) {
     make_groups(stream);
-    Aggregate count;  // The column behind the keys.
+    Aggregate count;
     count.type = query::kInt64;
-    (void)counted_by(stream, std::move(count));
+    counts_.emplace(stream, counted_by(stream, std::move(count)));
   }
   combine_aggregates();
   return std::move(query_);
