@@ -60,9 +60,22 @@ TEST(Cause, SendsToOtherProcesses) {
   EXPECT_TRUE(carriers->front().cause.across);
 }
 
+TEST(Cause, KnowsMessagesByTokensAndTexts) {
+  const auto form = [](const std::string& exports, const std::string& cause) {
+    const auto carriers = read("[[tracepoint]]\nname = \"p\"\nfunction = \"app!f\"\nexports = { " +
+                               exports + " }\ncause = \"" + cause + "\"\n");
+    EXPECT_TRUE(carriers.has_value()) << carriers.error().message;
+    return carriers ? form_of(carriers->front()) : KeyForm::Number;
+  };
+  EXPECT_EQ(form("n = \"arg0\"", "send n"), KeyForm::Number);
+  EXPECT_EQ(form("n = \"arg0\"", "put n"), KeyForm::Number);
+  EXPECT_EQ(form("a = \"arg0\", b = \"arg1\"", "receive b a"), KeyForm::Token);
+  EXPECT_EQ(form("id = \"str(arg0, 37)\"", "send id"), KeyForm::Text);
+}
+
 TEST(Cause, IsWrittenAsItIsRead) {
-  for (const std::string text :
-       {"begin", "end", "put a", "take a", "join a", "send a", "receive a"}) {
+  for (const std::string text : {"begin", "end", "put a", "take a", "join a", "send a", "receive a",
+                                 "send a b", "receive a b"}) {
     const Expected<Cause> cause = parse_cause(text, "heuristic");
     ASSERT_TRUE(cause.has_value());
     EXPECT_EQ(text_of(*cause), text);
@@ -84,6 +97,14 @@ TEST(Cause, IsWrongInThesePlaces) {
   EXPECT_NE(
       error_of_cause("exports = { s = \"str(arg1)\" }\ncause = \"put s\"\n").find("is no number"),
       std::string::npos);
+  // Two are one token; an object has one, and a token no text.
+  EXPECT_NE(error_of_cause("exports = { a = \"arg0\" }\ncause = \"put a a\"\n").find("'a a'"),
+            std::string::npos);
+  EXPECT_NE(error_of_cause("exports = { a = \"arg0\" }\ncause = \"send a b\"\n").find("'b'"),
+            std::string::npos);
+  EXPECT_NE(error_of_cause("exports = { a = \"arg0\", s = \"str(arg1)\" }\ncause = \"send a s\"\n")
+                .find("'s' is no number"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -146,6 +146,24 @@ TEST(Tokens, ThatAreTextsAreRefusedInPlace) {
   EXPECT_THAT(report.error, testing::HasSubstr("read from memory")) << report.error;
 }
 
+// What comes from other processes is unknown there, and so is what comes by the same way.
+TEST(Tokens, AreUnknownInPlace) {
+  const TemporaryFolder folder;
+  Victim victim = victim_in(folder);
+  Tracer tracer = Tracer::attach(
+      victim.pid(),
+      "from w in entry(\"tokens!work\") join r in First(entry(\"tokens!receive\")) on r -> w "
+      "select new { name = \"joined\", calls = count() }",
+      {"--plan", "in-place"});
+  const Numbers told = victim.ask("hostile 20");
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.calls()["joined"], 0U) << report.summary;
+  EXPECT_EQ(report.summary.at("missed").at("no_request"),
+            told.at("bad") + told.at("unknown") + 60 + 20);
+  expect_text_equals_file(victim.pid());
+}
+
 // --- servers that know nothing of it -------------------------------------------------------------
 
 // nginx, which passes headers on to the victim behind it.
