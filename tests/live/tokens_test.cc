@@ -22,11 +22,13 @@ namespace clew::live {
 namespace {
 
 // Work by whether the request that it is joined with is its own.
-constexpr const char* kByOwnRequest =
-    "from w in entry(\"tokens!work\") left join r in First(entry(\"tokens!receive\")) on r -> w "
-    "groupby r == null as alone, w.arg0 == 0 as outside, r.arg0 == w.arg0 as same "
-    "select new { name = alone ? (outside ? \"outside\" : \"unknown\") : same ? \"right\" : "
-    "\"wrong\", calls = count() }";
+std::string by_own_request(const std::string& module) {
+  return "from w in entry(\"" + module + "!work\") left join r in First(entry(\"" + module +
+         "!receive\")) on r -> w groupby r == null as alone, w.arg0 == 0 as outside, r.arg0 == "
+         "w.arg0 as same select new { name = alone ? (outside ? \"outside\" : \"unknown\") : same "
+         "? \"right\" : \"wrong\", calls = count() }";
+}
+const std::string kByOwnRequest = by_own_request("tokens");
 
 Victim victim_with(const std::string& variable) {
   return Victim({.arguments = {victim_path("tokens")}, .environment = {variable}},
@@ -252,6 +254,30 @@ TEST(Tokens, GoThroughNatsToSeveralSubscribers) {
   EXPECT_EQ(report.status, 0) << report.error;
   EXPECT_EQ(report.calls(), (Numbers{{"right", 2 * kAll}})) << report.summary << report.error;
   EXPECT_EQ(report.summary.at("by_cause").at("received_again"), kAll);
+}
+
+// Between Python's threads, by the library that others use.
+TEST(Tokens, GoWithTheMetadataOfGrpc) {
+  constexpr uint64_t kEach = 50;
+  constexpr uint64_t kAll = 4 * kEach;
+  const TemporaryFolder folder;
+  const auto start = [&folder] {
+    return Victim(
+        {.arguments = {"/usr/bin/python3", CLEW_EXAMPLES "/../tests/victims/tokens_grpc.py",
+                       CLEW_VICTIMS "/libtokens_library.so", folder.file("orders")}},
+        Victim::Place::Started);
+  };
+  Victim client = start();
+  Victim server = start();
+  Tracer tracer = Tracer::attach(client.pid(), by_own_request("libtokens_library.so"),
+                                 {"-p", std::to_string(server.pid())});
+  server.tell("serve " + std::to_string(kAll));
+  ASSERT_EQ(server.child().read_line(), "listens 1");
+  EXPECT_EQ(client.ask("ask " + std::to_string(kEach)).at("answers"), kAll);
+  EXPECT_EQ(server.answer().at("served"), kAll);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.calls(), (Numbers{{"right", kAll}})) << report.summary << report.error;
 }
 
 }  // namespace

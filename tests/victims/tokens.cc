@@ -14,6 +14,7 @@
 // In the folder TOKENS are the FIFO and the sockets.
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +28,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -502,6 +504,8 @@ void be_executed(uint64_t request) {
 
 // Becomes this program, with one command.
 void execute_one(uint64_t request, const char* token) {
+  // It waits, for who started this.
+  VICTIM_CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
   std::array<int, 2> ends{};
   VICTIM_CHECK(pipe2(ends.data(), O_CLOEXEC) == 0);
   write_all(ends[1], "be_executed " + std::to_string(request) + "\nexit\n");
