@@ -9,6 +9,7 @@
 #include "runtime/kernel/json.cc"
 #include "runtime/kernel/main.cc"
 #include "runtime/kernel/memory.cc"
+#include "runtime/kernel/moved.cc"
 #include "runtime/kernel/network.cc"
 #include "runtime/kernel/numbers.cc"
 #include "runtime/kernel/paths.cc"

@@ -203,6 +203,7 @@ void Sockets::receive(const Passage& passage) {
 }
 
 void Sockets::receive_placed(const Passage& passage) {
+  if (passage.is_of_pipe) return read_from_pipe(passage);
   const Profile* const profile = profile_of(passage.thread);
   if (profile != nullptr) {
     Socket& socket = socket_of(passage);
@@ -241,12 +242,22 @@ Sockets::Request Sockets::enter_read(const Passage& passage, Socket& socket,
     request = one;
   }
   if (!request) return begin_read(passage, socket, profile);
-  if (graph_.request_of(thread) != request) leave(thread);
-  const ContextKey* const home = home_of(thread.pid, *request);
+  return enter(thread, *request, std::move(behind), profile.how);
+}
+
+// Behind what its process has done for the request, too. An answer brings a thread's own request
+// back, behind which it may begin another one.
+Sockets::Request Sockets::enter(Thread thread, uint64_t request, std::vector<ContextKey> behind,
+                                EdgeClass how) {
+  State& state = thread_of(thread);
+  const bool is_inside = graph_.request_of(thread) == request;
+  const bool is_back = is_inside && state.is_own && !state.is_carried;
+  if (!is_inside) leave(thread);
+  const ContextKey* const home = home_of(thread.pid, request);
   if (home != nullptr) behind.push_back(*home);
-  graph_.enter(thread, behind, profile.how);
-  thread_of(thread).is_carried = true;
-  return graph_.request_of(thread) == request ? request : std::nullopt;
+  graph_.enter(thread, behind, how);
+  state.is_carried = !is_back;
+  return graph_.request_of(thread) == request ? Request(request) : std::nullopt;
 }
 
 // The bytes bring no request.
@@ -255,13 +266,7 @@ Sockets::Request Sockets::begin_read(const Passage& passage, Socket& socket,
   const Thread thread = passage.thread;
   Request asked;
   if (!passage.is_of_pair) asked = alive(socket);
-  if (!passage.accepted && asked) {
-    if (graph_.request_of(thread) != asked) leave(thread);
-    const ContextKey* const home = home_of(thread.pid, *asked);
-    if (home != nullptr) graph_.enter(thread, std::array{*home}, profile.how);
-    thread_of(thread).is_carried = true;
-    return graph_.request_of(thread);
-  }
+  if (!passage.accepted && asked) return enter(thread, *asked, {}, profile.how);
   State& state = thread_of(thread);
   const Request inside = graph_.request_of(thread);
   // The program knows better: more of what it says that it works for.
@@ -331,6 +336,7 @@ void Sockets::send(const Passage& passage) {
 }
 
 void Sockets::send_placed(const Passage& passage) {
+  if (passage.is_of_pipe) return write_to_pipe(passage);
   const Profile* const profile = profile_of(passage.thread);
   Socket& socket = socket_of(passage);
   if (profile != nullptr && passage.accepted) return answer(passage, socket, *profile);
@@ -405,12 +411,16 @@ void Sockets::answer(const Passage& passage, Socket& socket, const Profile& prof
   if (ends && request && inside == request && !is_own) leave(thread);
 }
 
-// Behind all that this process has done for the request so far.
 void Sockets::write(const Passage& passage, Request request) {
-  if (!request) return;
-  std::erase(thread_of(passage.thread).waiting, *request);
-  if (!passage.is_placed()) return;
-  const std::optional<ContextKey> key = streams_.send(passage.out, passage.bytes);
+  if (request) std::erase(thread_of(passage.thread).waiting, *request);
+  bring(passage, request);
+}
+
+// Behind all that this process has done for the request so far.
+void Sockets::bring(const Passage& passage, Request request) {
+  if (!request || !passage.is_placed()) return;
+  const int64_t pid = passage.is_of_pipe ? passage.thread.pid : 0;
+  const std::optional<ContextKey> key = streams_.send(passage.out, passage.bytes, pid);
   if (!key) {
     ++counts_.ambiguous;
     return;

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "causal/graph.h"
 #include "causal/positions.h"
@@ -37,6 +38,8 @@ struct Profile {
   // Answers and questions take turns on a connection.
   bool alternates = true;
   EdgeClass how = EdgeClass::Heuristic;
+  // What it reads from a pipe is of the request for which another process has written it.
+  bool follows_pipes = false;
   bool operator==(const Profile&) const = default;
 };
 
@@ -151,9 +154,16 @@ class Sockets {
   void note_read(const Passage& passage, const Profile& profile, uint64_t request);
   Request enter_read(const Passage& passage, Socket& socket, const Profile& profile);
   Request begin_read(const Passage& passage, Socket& socket, const Profile& profile);
+  Request enter(Thread thread, uint64_t request, std::vector<ContextKey> behind, EdgeClass how);
+  // Pipes (pipes.cc).
+  Request of_pipe(const Passage& passage);
+  void write_to_pipe(const Passage& passage);
+  Request brought_by_pipe(const Passage& passage, const std::vector<ContextKey>& behind);
+  void read_from_pipe(const Passage& passage);
   void send_placed(const Passage& passage);
   void receive_placed(const Passage& passage);
   void write(const Passage& passage, Request request);
+  void bring(const Passage& passage, Request request);
   void answer(const Passage& passage, Socket& socket, const Profile& profile);
 
   Graph& graph_;

@@ -32,7 +32,7 @@ Streams::Stream& Streams::stream_of(const StreamKey& key) {
   return made;
 }
 
-std::optional<ContextKey> Streams::send(const StreamKey& key, ByteRange bytes) {
+std::optional<ContextKey> Streams::send(const StreamKey& key, ByteRange bytes, int64_t pid) {
   Stream& stream = stream_of(key);
   if (!stream.sent.empty() && is_before(bytes.begin, stream.sent.back().bytes.end)) {
     for (const Sent& sent : stream.sent)
@@ -44,7 +44,7 @@ std::optional<ContextKey> Streams::send(const StreamKey& key, ByteRange bytes) {
     graph_.forget(stream.sent.front().key);
     stream.sent.pop_front();
   }
-  const ContextKey made{.object = ++last_key_, .kind = ContextKey::Kind::Bytes};
+  const ContextKey made{.pid = pid, .object = ++last_key_, .kind = ContextKey::Kind::Bytes};
   stream.sent.push_back({.bytes = bytes, .key = made});
   return made;
 }
@@ -57,6 +57,19 @@ std::vector<ContextKey> Streams::receive(const StreamKey& key, ByteRange bytes) 
     if (overlap(sent.bytes, bytes)) all.push_back(sent.key);
   }
   return all;
+}
+
+bool Streams::are_all(const StreamKey& key, ByteRange bytes,
+                      const std::function<bool(const ContextKey&)>& is_so) const {
+  const auto found = streams_.find(key);
+  if (found == streams_.end()) return false;
+  uint32_t at = bytes.begin;
+  for (const Sent& sent : found->second.sent) {
+    if (!overlap(sent.bytes, bytes)) continue;
+    if (is_before(at, sent.bytes.begin) || !is_so(sent.key)) return false;
+    at = sent.bytes.end;
+  }
+  return !is_before(at, bytes.end);
 }
 
 void Streams::drop(const StreamKey& key, ByteRange bytes) {

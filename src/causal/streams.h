@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes on their way through a connection, and the context that each brings: by number. TCP's are
 // its own (RFC 9293, section 3.4), which are the same at both ends, whatever was sent before anyone
-// looked, and however it was sent; those of UNIX sockets are counted (positions.h).
+// looked, and however it was sent; those of UNIX sockets and pipes are counted (positions.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <optional>
@@ -60,6 +61,8 @@ struct Passage {
   ByteRange bytes;      // Of `out` when sent, else of its reverse. With a count: from 0.
   bool accepted = false;
   bool is_of_pair = false;  // Neither end has accepted it.
+  bool is_of_pipe = false;
+  bool is_moved = false;  // Between a pipe and another file, and the thread has not seen them.
   std::optional<Count> count = std::nullopt;
   // Whether anybody knows which bytes they are.
   [[nodiscard]] bool is_placed() const { return bytes.begin != bytes.end; }
@@ -81,9 +84,13 @@ class Streams {
   // Bytes are sent. Returns the key that brings their context, which the caller puts there: or not,
   // where it has none. None: others were said to have these numbers, so nobody knows whose they
   // are. Two threads have written at a moment; or a new connection has the ends of an old one.
-  std::optional<ContextKey> send(const StreamKey& stream, ByteRange bytes);
+  // The key has the `pid`.
+  std::optional<ContextKey> send(const StreamKey& stream, ByteRange bytes, int64_t pid = 0);
   // What brings them, in order. Empty: nobody was seen to send any of them.
   std::vector<ContextKey> receive(const StreamKey& stream, ByteRange bytes);
+  // Whether somebody was seen to send each of them, and it is so for all of these.
+  [[nodiscard]] bool are_all(const StreamKey& stream, ByteRange bytes,
+                             const std::function<bool(const ContextKey&)>& is_so) const;
   // They have been read: whoever reads again reads others.
   void drop(const StreamKey& stream, ByteRange bytes);
   // A new connection has these ends: both directions begin anew.

@@ -139,7 +139,7 @@ constexpr std::array<Description, 32> kDescriptions = {{
     {kMissedAmbiguous, "message that could be of several requests, and is of none",
      "messages that could be of several requests, and are of none"},
     {kMissedUnplaced, "message on a UNIX connection of which is not known yet what was on its way",
-     "messages on UNIX connections of which is not known yet what was on its way"},
+     "messages on UNIX connections and pipes of which is not known yet what was on its way"},
     {kMissedNoProgram,
      "message read by a program of which no vocabulary says what it does with it ([[program]])",
      "messages read by programs of which no vocabulary says what they do with them ([[program]])"},

@@ -220,11 +220,17 @@ std::vector<query::Carrier> Compiler::carriers_of_sockets(causal::EdgeClass leas
       [this](const auto& each) { return result_.programs->of(each->pid()) != nullptr; });
   const bool may_come = request_.follow_forks && !vocabulary_.programs().empty();
   if (!watches_threads_ || (!has_profile && !may_come)) return {};
-  auto carriers = query::carriers_of_sockets(&types);
-  if (carriers) return std::move(*carriers);
-  // Linux before 6.3 has no probes where messages pass.
-  notices_.warning("messages between processes carry no request: " + carriers.error().message);
-  return {};
+  std::vector<query::Carrier> all;
+  const auto add = [&](Expected<std::vector<query::Carrier>> some) {
+    if (some) return void(all.insert(all.end(), some->begin(), some->end()));
+    notices_.warning("messages between processes carry no request: " + some.error().message);
+  };
+  add(query::carriers_of_sockets(&types));
+  bool follows_pipes = request_.follow_forks && result_.programs->may_follow_pipes();
+  for (const auto& each : result_.tracees)
+    follows_pipes = follows_pipes || result_.programs->follows_pipes(each->pid());
+  if (follows_pipes) add(query::carriers_of_pipes(&types));
+  return all;
 }
 
 // What is traced. Each of its sources is in some of the processes, and need not be in all.

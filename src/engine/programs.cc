@@ -60,6 +60,17 @@ std::string Programs::name_of(int64_t pid) {
   return known == nullptr ? "a program that has ended" : known->name;
 }
 
+bool Programs::follows_pipes(int64_t pid) {
+  const causal::Profile* const profile = of(pid);
+  return profile != nullptr && profile->follows_pipes;
+}
+
+bool Programs::may_follow_pipes() const {
+  return std::any_of(tables_.begin(), tables_.end(), [this](const query::Program& each) {
+    return each.profile.follows_pipes && each.profile.how <= least_;
+  });
+}
+
 const causal::Profile* Programs::believed(const Known& known) const {
   const causal::Profile& profile = known.table ? tables_[*known.table].profile : rest_;
   return profile.how <= least_ ? &profile : nullptr;

@@ -23,6 +23,9 @@ class Programs final : public causal::Profiles {
 
   // What was found of a process stays for a while, and when it has ended.
   const causal::Profile* of(int64_t pid) override;
+  // Whether what it reads from pipes is of a request; and whether there is any such program.
+  bool follows_pipes(int64_t pid);
+  [[nodiscard]] bool may_follow_pipes() const;
   void forks(int64_t parent, int64_t child) override;
   void executes(int64_t pid) override { known_.erase(pid); }
   void ends(int64_t pid) override { known_.erase(pid); }

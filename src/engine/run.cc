@@ -172,7 +172,7 @@ void Run::make_session() {
       .profiles = compiled_.programs.get(),
       .observer = recorder_ ? &*recorder_ : nullptr,
       .socket_numbers =
-          joins_events && plan::follows_unix_sockets(*compiled_.joined)
+          joins_events && plan::counts_bytes(*compiled_.joined)
               ? std::function([] { return causal::SocketNumbers{target::socket_numbers()}; })
               : std::function<causal::SocketNumbers()>(),
       .warn = [this](std::string_view text) { notices_.warning(text); }};

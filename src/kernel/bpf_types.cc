@@ -14,6 +14,11 @@ uint64_t offset_in_record(const Btf& types, std::string_view record, std::string
   return member ? member->offset_bits / 8 : 0;
 }
 
+uint64_t bytes_of_record(const Btf& types, std::string_view record) {
+  const BtfId found = types.find(BtfKind::Struct, record);
+  return found == target::kBtfVoid ? 0 : types.at(found).size_bytes;
+}
+
 Expected<BtfId> find_tracepoint(const Btf& types, std::string_view name) {
   const BtfId found =
       types.find(BtfKind::Typedef, std::string(kTracepointPrefix) + std::string(name));

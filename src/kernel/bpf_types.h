@@ -17,6 +17,8 @@ inline constexpr std::string_view kTracepointPrefix = "btf_trace_";
 
 // Offset in bytes of `path` ("se.sum_exec_runtime") in a struct; 0 when there is none.
 uint64_t offset_in_record(const target::Btf& types, std::string_view record, std::string_view path);
+// 0 when there is no such struct.
+uint64_t bytes_of_record(const target::Btf& types, std::string_view record);
 
 // A tracepoint's number among the types: the typedef btf_trace_<name>. NotFound: there is none, or
 // it is one of a module.

@@ -178,7 +178,8 @@ struct MachineSession::Data {
   [[nodiscard]] bool is_alone(const ProgramGroup& group) const {
     const AttachKind kind = probe_of(group).kind;
     return group.enablings.size() == 1 &&
-           (kind == AttachKind::RawTracepoint || kind == AttachKind::TraceEvent);
+           (kind == AttachKind::RawTracepoint || kind == AttachKind::TraceEvent ||
+            kind == AttachKind::CallMoves);
   }
 
   // Those that the kernel has to attach.
@@ -241,6 +242,7 @@ struct MachineSession::Data {
       case AttachKind::RawTracepoint:
         return attach_tracepoints(index);
       case AttachKind::TraceEvent:
+      case AttachKind::CallMoves:
         return attach_trace_events(index);
       case AttachKind::SyscallEntry:
         return attach_system_calls(index, "sys_enter");

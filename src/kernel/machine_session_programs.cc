@@ -5,8 +5,10 @@
 #include <bit>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "abi/machine/tables.h"
+#include "base/assert.h"
 #include "kernel/attach.h"
 #include "kernel/bpf_types.h"
 #include "kernel/extension_to_bpf.h"
@@ -18,6 +20,8 @@
 
 namespace clew::kernel {
 namespace {
+
+constexpr char kMovedMain[] = "d_main_moved";
 
 struct KindOfProgram {
   const char* main;
@@ -41,6 +45,8 @@ KindOfProgram program_of(AttachKind kind) {
       return {"d_main_raw_tracepoint", ProgramType::RawTracepoint};
     case AttachKind::TraceEvent:
       return {"d_main_trace_event", ProgramType::TraceEvent};
+    case AttachKind::CallMoves:
+      return {kMovedMain, ProgramType::TraceEvent};
     case AttachKind::SyscallEntry:
       return {"d_main_syscall_entry", ProgramType::RawTracepoint};
     case AttachKind::SyscallReturn:
@@ -138,6 +144,18 @@ constexpr KernelNumber kKernelNumbers[] = {
     {"d_n_inode_number", "inode", "i_ino"},
     {"d_n_inode_super", "inode", "i_sb"},
     {"d_n_super_device", "super_block", "s_dev"},
+    {"d_n_task_files", "task_struct", "files"},
+    {"d_n_files_table", "files_struct", "fdt"},
+    {"d_n_table_size", "fdtable", "max_fds"},
+    {"d_n_table_files", "fdtable", "fd"},
+    {"d_n_file_private", "file", "private_data"},
+    {"d_n_inode_mode", "inode", "i_mode"},
+    {"d_n_socket_sock", "socket", "sk"},
+    {"d_n_pipe_head", "pipe_inode_info", "head"},
+    {"d_n_pipe_tail", "pipe_inode_info", "tail"},
+    {"d_n_pipe_ring_size", "pipe_inode_info", "ring_size"},
+    {"d_n_pipe_buffers", "pipe_inode_info", "bufs"},
+    {"d_n_buffer_length", "pipe_buffer", "len"},
 };
 
 bool refers_to_kernel(const Function& function) {
@@ -234,6 +252,8 @@ Expected<ProgramKey> key_of(const ProgramPlan& plan, const MachineEnabling& enab
     read |= plan.arguments_read[clause];
   key.wants_arguments = read != 0;
   key.filters = filters_of(probe);
+  key.moves = probe.moves;
+  key.moves.wants_unread = (read & 1U << kUnreadArgument) != 0;
   key.is_first_thread_only = probe.is_first_thread_only;
   if (probe.kind == AttachKind::LockWait) {
     key.lock_pid = probe.pid;
@@ -283,6 +303,22 @@ void add_filter_numbers(const std::vector<ProbeFilter>& filters, Symbols& symbol
                               uint64_t{filter.load_offset_bytes} << 32);
     number(name + "mask", filter.mask);
     number(name + "value", filter.value);
+  }
+}
+
+// As runtime/kernel/moved.cc has them.
+void add_moves_numbers(const Moves& moves, Symbols& symbols) {
+  const auto number = [&](const std::string& name, uint64_t value) {
+    symbols[name] = {Symbol::Kind::Number, value};
+  };
+  number("d_n_moved_descriptor", moves.descriptor);
+  number("d_n_moved_kind", moves.of_sockets ? S_IFSOCK : S_IFIFO);
+  number("d_n_moved_unread", moves.wants_unread ? 1 : 0);
+  CLEW_ASSERT(moves.pids.size() <= kMovesPidsMax);
+  number("d_n_only_pids", moves.pids.size());
+  for (size_t i = 0; i < kMovesPidsMax; ++i) {
+    number(fmt::format("d_n_only_pid_{}", i),
+           i < moves.pids.size() ? static_cast<uint64_t>(moves.pids[i]) : 0);
   }
 }
 
@@ -371,6 +407,7 @@ void add_program_numbers(const ProgramGroup& group, Symbols& symbols) {
   number("d_n_system_calls_begin", group.system_calls_begin);
   number("d_n_lock_pid", static_cast<uint64_t>(key.lock_pid));
   number("d_n_lock_function", key.lock_function);
+  add_moves_numbers(key.moves, symbols);
 }
 
 bool uses(const ProgramPlan& plan, std::string_view function) {
@@ -402,7 +439,9 @@ Expected<void> add_kernel_numbers(const ProgramPlan& plan, target::BtfFiles& typ
                                   Symbols& symbols) {
   add_untrusted_pointers(plan, types, symbols);
   constexpr std::string_view kManagesWithout = "d_builtin_execname";
-  bool is_needed = wants_user_stack(plan);
+  bool is_needed = wants_user_stack(plan) ||
+                   std::any_of(plan.groups.begin(), plan.groups.end(),
+                               [](const auto& group) { return group.key.main == kMovedMain; });
   for (const auto& [name, function] : accessor_functions(LoopKind::Open)) {
     is_needed =
         is_needed || (name != kManagesWithout && refers_to_kernel(function) && uses(plan, name));
@@ -414,6 +453,8 @@ Expected<void> add_kernel_numbers(const ProgramPlan& plan, target::BtfFiles& typ
     const uint64_t offset = kernel ? offset_in_record(**kernel, one.record, one.path) : 0;
     symbols[one.name] = {Symbol::Kind::Number, offset};
   }
+  symbols["d_n_buffer_bytes"] = {Symbol::Kind::Number,
+                                 kernel ? bytes_of_record(**kernel, "pipe_buffer") : 0};
   return {};
 }
 

@@ -28,8 +28,9 @@ struct ProgramKey {
   uint32_t load_offset_bytes = 0;
   std::vector<ProbeFilter> filters;
   bool is_first_thread_only = false;
-  int64_t lock_pid = 0;          // Of LockWait,
-  uint64_t lock_function = 0;    // and the function's offset.
+  int64_t lock_pid = 0;        // Of LockWait,
+  uint64_t lock_function = 0;  // and the function's offset.
+  Moves moves;
   std::string static_arguments;  // Probe::usdt_arguments, when a clause looks at them.
   uint64_t cookie = 0;           // When the kernel keeps none: the program is for one enabling.
   uint32_t attach_type = 0;      // Image::attach_type

@@ -59,6 +59,7 @@ bool is_of_one_process(const Probe& probe) {
     case AttachKind::FunctionReturn:
     case AttachKind::RawTracepoint:
     case AttachKind::TraceEvent:
+    case AttachKind::CallMoves:
     case AttachKind::SyscallEntry:
     case AttachKind::SyscallReturn:
     case AttachKind::Profile:

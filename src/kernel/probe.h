@@ -15,6 +15,9 @@ enum class AttachKind : uint8_t {
   Host,            // BEGIN, END, ERROR: run by the tracer (BPF_PROG_TEST_RUN), or by a fault
   RawTracepoint,   // `symbol`: the tracepoint's name; its arguments are arg0…
   TraceEvent,      // `number`: the event's id in tracefs. arg0 = the address of its record
+  CallMoves,       // The same, of the end of a system call that has moved bytes through a
+                   // descriptor (`moves`): arg0 = the pipe or socket, arg1 = how many, arg2 = its
+                   // inode, arg3 = what the pipe has left, arg4, arg5 = the call's third and fourth
   SyscallEntry,    // `number`; all through raw_tp/sys_enter. arg0… = the call's arguments
   SyscallReturn,   // `number`; raw_tp/sys_exit. arg0 = arg1 = the result
   Profile,         // Every `period_ns` on every CPU. arg0 = kernel pc or 0, arg1 = user pc or 0
@@ -49,6 +52,7 @@ constexpr bool needs_uprobe(AttachKind kind) {
     case AttachKind::Host:
     case AttachKind::RawTracepoint:
     case AttachKind::TraceEvent:
+    case AttachKind::CallMoves:
     case AttachKind::SyscallEntry:
     case AttachKind::SyscallReturn:
     case AttachKind::Profile:
@@ -79,6 +83,18 @@ inline constexpr uint8_t kArgumentTask = 0xEE;    // The current task (struct ta
 inline constexpr uint8_t kArgumentErrno = 0xEF;   // SyscallReturn: errno.
 inline constexpr uint8_t kArgumentNumber = 0xF0;  // From here on: the number entry - 0xF0.
 
+// Of AttachKind::CallMoves.
+struct Moves {
+  bool of_sockets = false;      // Else of pipes.
+  uint8_t descriptor = 0;       // Which argument of the call it is: 0 to 2.
+  bool wants_unread = false;    // What a pipe has left: where a clause looks at it.
+  std::vector<int64_t> pids{};  // Of whom alone; at most kMovesPidsMax. None: of all.
+
+  auto operator<=>(const Moves&) const = default;
+};
+inline constexpr size_t kMovesPidsMax = 4;
+inline constexpr uint32_t kUnreadArgument = 3;
+
 struct Probe {
   uint32_t id = 0;
   std::string provider;
@@ -93,6 +109,7 @@ struct Probe {
   std::string path;
   uint64_t offset_bytes = 0;
   uint64_t semaphore_offset_bytes = 0;
+  Moves moves;
   std::string usdt_arguments;
   int64_t pid = 0;
   abi::MachineLockKind lock_kind = abi::MachineLockKind::Mutex;

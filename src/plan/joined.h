@@ -83,7 +83,7 @@ std::string print_in_place(const Plan& plan, const Joined& joined,
                            const std::function<bool(uint16_t)>& is_there);
 // Whether the kernel says who sends which bytes to whom.
 bool follows_messages(const Joined& joined);
-bool follows_unix_sockets(const Joined& joined);
+bool counts_bytes(const Joined& joined);
 
 // Where the field of events is in a row of `events`; none: nobody asks for it.
 std::optional<size_t> column_of(const Joined& joined, query::Field field);

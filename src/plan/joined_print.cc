@@ -58,13 +58,24 @@ bool is_of_sockets(const query::Carrier& carrier) {
          (act == Act::Connect || act == Act::Send || act == Act::Receive || act == Act::Wait);
 }
 
+std::string_view bytes_of(query::Medium medium) {
+  switch (medium) {
+    case query::Medium::Tcp:
+      return "";
+    case query::Medium::Unix:
+      return ", of UNIX sockets";
+    case query::Medium::Pipe:
+      return ", of pipes";
+  }
+  return "";
+}
+
 // With its class, which an end has none of: it is always believed. Whose bytes they are the kernel
 // knows; what becomes of the request, whoever reads them.
 std::string describe(const query::Carrier& carrier, causal::EdgeClass least) {
   const query::Cause& cause = carrier.cause;
   if (is_of_sockets(carrier)) {
-    return fmt::format("{}{}{}", name_of(cause.act),
-                       cause.medium == query::Medium::Unix ? ", of UNIX sockets" : "",
+    return fmt::format("{}{}{}", name_of(cause.act), bytes_of(cause.medium),
                        cause.act == query::Act::Receive ? " (the class is its program's)" : "");
   }
   if (cause.act == query::Act::End) return std::string(name_of(cause.act));
@@ -123,10 +134,10 @@ bool follows_messages(const Joined& joined) {
   });
 }
 
-bool follows_unix_sockets(const Joined& joined) {
+bool counts_bytes(const Joined& joined) {
   return std::any_of(joined.roles.begin(), joined.roles.end(), [](const auto& roles) {
     return std::any_of(roles.begin(), roles.end(), [](const JoinRole& role) {
-      return role.carrier && role.carrier->cause.medium == query::Medium::Unix;
+      return role.carrier && role.carrier->cause.medium != query::Medium::Tcp;
     });
   });
 }

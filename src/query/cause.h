@@ -53,7 +53,7 @@ enum class Act : uint8_t {
 };
 
 // What bytes go through. Each has probes, and keys, of its own.
-enum class Medium : uint8_t { Tcp, Unix };
+enum class Medium : uint8_t { Tcp, Unix, Pipe };
 
 struct Cause {
   Act act = Act::Begin;

@@ -86,7 +86,7 @@ Expected<Value> Evaluator::error_number(const Value& event, Span span) {
 
 tl::unexpected<Error> Evaluator::fail_argument_count(const Value& event, Span span) {
   const ResolvedSource& source = source_of(event);
-  if (source.source.is_raw()) {
+  if (source.source.is_raw() || source.source.moves_bytes()) {
     return fail(span,
                 fmt::format("{} has arguments by their names, and arg0", shown_source(source)));
   }

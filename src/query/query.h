@@ -210,6 +210,11 @@ constexpr bool is_kernel_function(SourceKind kind) {
 // them, and not for a record: "rawtp:sched_switch".
 inline constexpr std::string_view kRawGroup = "rawtp:";
 
+// Those where a system call has moved bytes of a pipe or a socket, and returns, with the number of
+// its argument that is the descriptor: "pipe:splice.2", "socket:recvfrom.0".
+inline constexpr std::string_view kPipeGroup = "pipe:";
+inline constexpr std::string_view kSocketGroup = "socket:";
+
 // What events of a recording are; recording_fields.h has their names.
 enum class RecordedKind : uint8_t { Block, Line, Call, Return, Exception, Signal };
 
@@ -237,6 +242,10 @@ struct Source {
 
   [[nodiscard]] bool is_raw() const {
     return kind == SourceKind::Tracepoint && function.starts_with(kRawGroup);
+  }
+  [[nodiscard]] bool moves_bytes() const {
+    return kind == SourceKind::Tracepoint &&
+           (function.starts_with(kPipeGroup) || function.starts_with(kSocketGroup));
   }
 };
 

@@ -43,6 +43,7 @@ const OnwardName& row_of(Onward onward) {
   return *found;
 }
 constexpr std::array<std::string_view, 2> kReplies = {"alternating", "none"};
+constexpr std::array<std::string_view, 2> kPipes = {"ignored", "followed"};
 
 template <size_t N>
 Expected<size_t> index_of(std::string_view value, std::string_view key,
@@ -60,13 +61,15 @@ std::string_view name_of(Onward onward) {
 }
 
 std::string text_of(const causal::Profile& profile) {
-  return fmt::format("onward {}, reply {} ({})", name_of(profile.onward),
-                     kReplies[profile.alternates ? 0 : 1], causal::name_of(profile.how));
+  return fmt::format("onward {}, reply {}{} ({})", name_of(profile.onward),
+                     kReplies[profile.alternates ? 0 : 1],
+                     profile.follows_pipes ? ", pipes followed" : "", causal::name_of(profile.how));
 }
 
 std::string describe(const causal::Profile& profile) {
-  return fmt::format("{}{} ({})", row_of(profile.onward).meaning,
+  return fmt::format("{}{}{} ({})", row_of(profile.onward).meaning,
                      profile.alternates ? "" : ", and answers in no order",
+                     profile.follows_pipes ? ", and reads requests from pipes" : "",
                      causal::name_of(profile.how));
 }
 
@@ -79,10 +82,11 @@ Expected<causal::Profile> parse_profile(const ProgramText& text) {
       CLEW_TRY(index_of(text.onward, "onward", names, "last, oldest, blocking, slice or none"));
   const size_t reply = CLEW_TRY(index_of(text.reply, "reply", kReplies, "alternating or none"));
   const size_t how = CLEW_TRY(index_of(text.how, "how", kHows, "recipe or heuristic"));
-  return causal::Profile{
-      .onward = kOnwards[onward].onward,
-      .alternates = reply == 0,
-      .how = how == 0 ? causal::EdgeClass::Recipe : causal::EdgeClass::Heuristic};
+  const size_t pipes = CLEW_TRY(index_of(text.pipes, "pipes", kPipes, "followed or ignored"));
+  return causal::Profile{.onward = kOnwards[onward].onward,
+                         .alternates = reply == 0,
+                         .how = how == 0 ? causal::EdgeClass::Recipe : causal::EdgeClass::Heuristic,
+                         .follows_pipes = pipes == 1};
 }
 
 // --- what is asked of the kernel -----------------------------------------------------------------
@@ -157,24 +161,66 @@ std::string unix_passage(std::string_view tracepoint, std::string_view unread,
 constexpr std::array<std::string_view, 7> kWaits = {
     "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6"};
 
-// The tracepoint's arguments, which cost less than its record; both have the same names.
-std::string sock_tracepoint(std::string_view name, TypeSource* types) {
-  Source raw;
-  raw.kind = SourceKind::Tracepoint;
-  raw.function = fmt::format("{}{}", kRawGroup, name);
-  if (types != nullptr) {
-    const auto known = types->parameters(raw);
-    if (known && !known->empty()) return raw.function;
+bool has_tracepoint(const std::string& name, TypeSource* types) {
+  Source source;
+  source.kind = SourceKind::Tracepoint;
+  source.function = name;
+  const auto known = types->parameters(source);
+  return known && !known->empty();
+}
+
+// MSG_PEEK is 2, MSG_ERRQUEUE 0x2000, MSG_OOB 1: what is read out of turn is of nobody.
+std::string moves(std::string_view flags) {
+  return flags.empty() ? "" : fmt::format(" && (e.{} & 0x2003) == 0", flags);
+}
+
+// A system call that moves bytes of a socket, with the argument that the socket is, and where it
+// has flags. Those of many messages at a time say not how many bytes.
+struct SocketCall {
+  std::string_view name;
+  Act act;
+  std::string_view flags{};
+};
+constexpr std::array<SocketCall, 12> kSocketCalls = {{{"read.0", Act::Receive},
+                                                      {"readv.0", Act::Receive},
+                                                      {"preadv2.0", Act::Receive},
+                                                      {"recvfrom.0", Act::Receive, "fourth"},
+                                                      {"recvmsg.0", Act::Receive, "third"},
+                                                      {"write.0", Act::Send},
+                                                      {"writev.0", Act::Send},
+                                                      {"pwritev2.0", Act::Send},
+                                                      {"sendto.0", Act::Send},
+                                                      {"sendmsg.0", Act::Send},
+                                                      {"sendfile64.0", Act::Send},
+                                                      {"splice.2", Act::Send}}};
+
+// Where bytes are seen to pass.
+struct Place {
+  std::string tracepoint;
+  std::string condition;
+};
+
+// A tracepoint's arguments cost less than its record; both have the same names. Linux before 6.3
+// has neither, and what system calls return says it.
+std::vector<Place> places_of(Act act, TypeSource* types) {
+  const bool sends = act == Act::Send;
+  const std::string name = sends ? "sock_send_length" : "sock_recv_length";
+  const std::string condition = moves(sends ? "" : "flags");
+  if (types != nullptr && has_tracepoint(fmt::format("{}{}", kRawGroup, name), types))
+    return {{fmt::format("{}{}", kRawGroup, name), condition}};
+  if (types == nullptr || has_tracepoint("sock:" + name, types))
+    return {{"sock:" + name, condition}};
+  std::vector<Place> all;
+  for (const SocketCall& call : kSocketCalls) {
+    if (call.act == act)
+      all.push_back({fmt::format("{}{}", kSocketGroup, call.name), moves(call.flags)});
   }
-  return fmt::format("sock:{}", name);
+  return all;
 }
 
 }  // namespace
 
 namespace {
-
-// MSG_PEEK is 2, MSG_ERRQUEUE 0x2000, MSG_OOB 1: what is read out of turn is of nobody.
-constexpr std::string_view kMoves = " && (e.flags & 0x2003) == 0";
 
 struct Asked {
   Act act;
@@ -189,21 +235,30 @@ Expected<std::vector<Carrier>> carriers_of(const Asked& asked, TypeSource* types
                      {.vocabulary = nullptr, .types = types});
 }
 
+// Of all places where it is so.
+template <typename Text>
+Expected<std::vector<Carrier>> carriers_of(Act act, Medium medium, TypeSource* types, Text text) {
+  std::vector<Carrier> all;
+  for (const Place& place : places_of(act, types)) {
+    std::vector<Carrier> some = CLEW_TRY(carriers_of({act, text(place), medium}, types));
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
 // What waits in a stream is a number since Linux 6.17; before, it is known when nothing does.
 Expected<std::vector<Carrier>> receive_of_unix(TypeSource* types) {
   const std::string queue = fmt::format("{}->sk_receive_queue.qlen", kSock);
   const auto receive = [&](const std::string& of_stream) {
     const std::string unread =
         fmt::format("({}->sk_type == 1 ? {} : (uint64_t){})", kSock, of_stream, queue);
-    return Asked{.act = Act::Receive,
-                 .text = unix_passage(sock_tracepoint("sock_recv_length", types), unread, kMoves),
-                 .medium = Medium::Unix};
+    return carriers_of(Act::Receive, Medium::Unix, types, [&](const Place& place) {
+      return unix_passage(place.tracepoint, unread, place.condition);
+    });
   };
-  auto counted = carriers_of(receive(fmt::format("(uint64_t){}->inq_len", kUnix)), types);
+  auto counted = receive(fmt::format("(uint64_t){}->inq_len", kUnix));
   if (counted) return counted;
-  return carriers_of(
-      receive(fmt::format("({} == 0 ? (uint64_t)0 : (uint64_t){})", queue, kUnreadIsUnknown)),
-      types);
+  return receive(fmt::format("({} == 0 ? (uint64_t)0 : (uint64_t){})", queue, kUnreadIsUnknown));
 }
 
 }  // namespace
@@ -213,32 +268,86 @@ namespace {
 // None where the kernel does not know its UNIX sockets' type (a module of its own).
 std::vector<Carrier> carriers_of_unix(TypeSource* types) {
   auto all = receive_of_unix(types);
-  auto send = carriers_of({Act::Send,
-                           unix_passage(sock_tracepoint("sock_send_length", types),
-                                        fmt::format("{}", kUnreadIsUnknown), ""),
-                           Medium::Unix},
-                          types);
+  auto send = carriers_of(Act::Send, Medium::Unix, types, [](const Place& place) {
+    return unix_passage(place.tracepoint, std::to_string(kUnreadIsUnknown), place.condition);
+  });
   if (!all || !send) return {};
   std::move(send->begin(), send->end(), std::back_inserter(*all));
   return std::move(*all);
 }
 
+Expected<std::vector<Carrier>> carriers_of_tcp(TypeSource* types) {
+  std::vector<Carrier> all =
+      CLEW_TRY(carriers_of(Act::Send, Medium::Tcp, types, [](const Place& place) {
+        return passage(place.tracepoint, "write_seq", place.condition);
+      }));
+  std::vector<Carrier> receive =
+      CLEW_TRY(carriers_of(Act::Receive, Medium::Tcp, types, [](const Place& place) {
+        return passage(place.tracepoint, "copied_seq", place.condition);
+      }));
+  std::move(receive.begin(), receive.end(), std::back_inserter(all));
+  return all;
+}
+
 }  // namespace
+
+namespace {
+
+// A system call that moves bytes of a pipe, with the argument that the pipe is.
+struct PipeCall {
+  std::string_view name;
+  Act act;
+  bool is_moved = false;
+};
+constexpr std::array<PipeCall, 11> kPipeCalls = {{{"read.0", Act::Receive},
+                                                  {"readv.0", Act::Receive},
+                                                  {"preadv2.0", Act::Receive},
+                                                  {"splice.0", Act::Receive, true},
+                                                  {"write.0", Act::Send},
+                                                  {"writev.0", Act::Send},
+                                                  {"pwritev2.0", Act::Send},
+                                                  {"vmsplice.0", Act::Send},
+                                                  {"sendfile64.0", Act::Send},
+                                                  {"splice.2", Act::Send, true},
+                                                  {"tee.1", Act::Send, true}}};
+
+// Numbers of a FIFO are its file system's; PIPEFS_MAGIC is 0x50495045 (magic.h).
+std::string pipe_passage(const PipeCall& call) {
+  const bool reads = call.act == Act::Receive;
+  return fmt::format(
+      "from e in tracepoint(\"{}{}\") select (uint64_t)e.pipe | {} as pipe, "
+      "(uint64_t)(uint32_t)e.inode->i_ino | (e.inode->i_sb->s_magic == 0x50495045 ? (uint64_t)0 : "
+      "(uint64_t)1 << 31) as number, (uint64_t)e.ret | (uint64_t){} << 32{} as bytes",
+      kPipeGroup, call.name, reads ? 1 : 0, reads ? "e.unread" : std::to_string(kUnreadIsUnknown),
+      call.is_moved ? " | (uint64_t)1 << 31" : "");
+}
+
+}  // namespace
+
+Expected<std::vector<Carrier>> carriers_of_pipes(TypeSource* types) {
+  std::vector<Carrier> all;
+  for (const PipeCall& call : kPipeCalls) {
+    std::vector<Carrier> some =
+        CLEW_TRY(carriers_of({call.act, pipe_passage(call), Medium::Pipe}, types));
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  return all;
+}
 
 Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types) {
   // TCP_SYN_SENT is 2.
   std::vector<Asked> asked = {
       {Act::Connect,
        "from e in tracepoint(\"sock:inet_sock_set_state\") where e.newstate == 2 && "
-       "e.protocol == 6 select (uint64_t)e.skaddr as socket"},
-      {Act::Send, passage(sock_tracepoint("sock_send_length", types), "write_seq", "")},
-      {Act::Receive, passage(sock_tracepoint("sock_recv_length", types), "copied_seq", kMoves)}};
+       "e.protocol == 6 select (uint64_t)e.skaddr as socket"}};
   for (const std::string_view name : kWaits) {
     asked.push_back(
         {Act::Wait,
          fmt::format("from e in tracepoint(\"syscalls:sys_enter_{}\") select e.pid", name)});
   }
   std::vector<Carrier> all = carriers_of_unix(types);
+  std::vector<Carrier> tcp = CLEW_TRY(carriers_of_tcp(types));
+  std::move(tcp.begin(), tcp.end(), std::back_inserter(all));
   for (const Asked& each : asked) {
     std::vector<Carrier> some = CLEW_TRY(carriers_of(each, types));
     if (each.act == Act::Wait) some[0].keys.clear();
@@ -287,10 +396,32 @@ Passage passage_of_unix(causal::Thread thread, std::span<const uint64_t> keys) {
   return passage;
 }
 
+// Its ends are told apart by numbers, as those of a pair of sockets are.
+Passage passage_of_pipe(causal::Thread thread, std::span<const uint64_t> keys) {
+  CLEW_ASSERT(keys.size() >= kPipeKeys);
+  const auto key = [keys](PipeKey which) { return keys[static_cast<size_t>(which)]; };
+  constexpr uint64_t kIsMoved = 1U << 31;
+  const uint64_t bytes = key(PipeKey::Bytes);
+  Passage passage;
+  passage.thread = thread;
+  passage.socket = key(PipeKey::Pipe);
+  passage.out = {.from = passage.socket, .to = passage.socket ^ 1};
+  passage.bytes.end = static_cast<uint32_t>(bytes & (kIsMoved - 1));
+  passage.is_of_pipe = true;
+  passage.is_moved = (bytes & kIsMoved) != 0;
+  Passage::Count& count = passage.count.emplace();
+  count.own = static_cast<uint32_t>(key(PipeKey::Number));
+  count.peers = count.own;
+  const auto unread = static_cast<uint32_t>(bytes >> 32);
+  if (unread != kUnreadIsUnknown) count.unread = unread;
+  return passage;
+}
+
 }  // namespace
 
 Passage passage_of(causal::Thread thread, Medium medium, std::span<const uint64_t> keys) {
   if (medium == Medium::Unix) return passage_of_unix(thread, keys);
+  if (medium == Medium::Pipe) return passage_of_pipe(thread, keys);
   CLEW_ASSERT(keys.size() >= kSocketKeys);
   const auto key = [keys](SocketKey which) { return keys[static_cast<size_t>(which)]; };
   const uint64_t ports = key(SocketKey::Ports);

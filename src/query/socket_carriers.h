@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel knows of messages: who sends which bytes of a TCP stream or a UNIX socket, who
-// reads them, and where a thread waits for more. What programs do with them is a table of a
-// vocabulary:
+// What the kernel knows of messages: who sends which bytes of a TCP stream, a UNIX socket or a
+// pipe, who reads them, and where a thread waits for more. What programs do with them is a table of
+// a vocabulary:
 //
 //     [[program]]
 //     name = "nginx"             # the file name of its executable
 //     onward = "last"            # last, oldest, blocking, slice or none: causal/sockets.h
 //     reply = "alternating"      # alternating (default) or none
 //     how = "recipe"             # recipe (default) or heuristic
+//     pipes = "followed"         # followed or ignored (default)
 #pragma once
 
 #include <cstdint>
@@ -34,6 +35,7 @@ struct ProgramText {
   std::string_view onward;
   std::string_view reply;
   std::string_view how;
+  std::string_view pipes = "ignored";
 };
 // Of the values in a vocabulary. An error is a sentence without a place.
 Expected<causal::Profile> parse_profile(const ProgramText& text);
@@ -63,9 +65,20 @@ enum class UnixKey : uint8_t {
 };
 inline constexpr size_t kUnixKeys = 4;
 inline constexpr uint32_t kUnreadIsUnknown = INT32_MAX;
+// By pipes.
+enum class PipeKey : uint8_t {
+  Pipe,    // Where the kernel has it; 1 more: its end that is read from.
+  Number,  // Of its inode; with the highest bit of 32 where a file system has given it.
+  Bytes,   // How many, and above it how many are unread. The highest bit of the lower half: the
+           // thread has not seen them.
+};
+inline constexpr size_t kPipeKeys = 3;
 
 // Act::Connect has the first of these keys, Act::Wait none. `types` has the kernel's.
 Expected<std::vector<Carrier>> carriers_of_sockets(TypeSource* types);
+
+// What goes through pipes.
+Expected<std::vector<Carrier>> carriers_of_pipes(TypeSource* types);
 
 // Of such keys.
 causal::Passage passage_of(causal::Thread thread, Medium medium, std::span<const uint64_t> keys);

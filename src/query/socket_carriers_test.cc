@@ -48,6 +48,10 @@ TEST(Programs, AreDescribed) {
   causal::Profile profile{.onward = causal::Onward::Last, .how = causal::EdgeClass::Recipe};
   EXPECT_EQ(text_of(profile), "onward last, reply alternating (recipe)");
   EXPECT_EQ(describe(profile), "writes onward for the message read last (recipe)");
+  profile.follows_pipes = true;
+  EXPECT_EQ(text_of(profile), "onward last, reply alternating, pipes followed (recipe)");
+  EXPECT_EQ(describe(profile),
+            "writes onward for the message read last, and reads requests from pipes (recipe)");
   profile = {.onward = causal::Onward::None, .alternates = false};
   EXPECT_EQ(text_of(profile), "onward none, reply none (heuristic)");
   EXPECT_EQ(describe(profile),
@@ -75,6 +79,8 @@ TEST(Programs, MistakesHaveAMessageWithAPlace) {
               HasSubstr("'reply' is alternating or none, not 'never'"));
   EXPECT_THAT(mistake_in(begin + "onward = \"last\"\nhow = \"sound\"\n"),
               HasSubstr("'how' is recipe or heuristic, not 'sound'"));
+  EXPECT_THAT(mistake_in(begin + "onward = \"last\"\npipes = \"follow\"\n"),
+              HasSubstr("'pipes' is followed or ignored, not 'follow'; did you mean 'followed'?"));
   EXPECT_THAT(mistake_in(begin + "onwards = \"last\"\n"), HasSubstr("did you mean 'onward'"));
   EXPECT_THAT(mistake_in("[[programs]]\n"), HasSubstr("unknown table 'programs'"));
   EXPECT_THAT(mistake_in("[program]\n"), HasSubstr("expected [[program]]"));
@@ -119,6 +125,28 @@ TEST(UnixKeys, AreThoseOfTheKernel) {
   EXPECT_EQ(connected.count->unread, std::nullopt);
   EXPECT_TRUE(passage(100).is_of_pair);
   EXPECT_FALSE(passage(100).accepted);
+}
+
+TEST(PipeKeys, AreThoseOfTheKernel) {
+  constexpr uint64_t kPipe = 0xffff888000000000;
+  const auto passage = [](uint64_t pipe, uint64_t bytes) {
+    return passage_of({3, 4}, Medium::Pipe, std::array<uint64_t, kPipeKeys>{pipe, 11, bytes});
+  };
+  const causal::Passage written = passage(kPipe, 0x7fffffffULL << 32 | 100);
+  EXPECT_EQ(written.out, (causal::StreamKey{.from = kPipe, .to = kPipe + 1}));
+  EXPECT_EQ(written.bytes.end, 100);
+  EXPECT_TRUE(written.is_of_pipe);
+  EXPECT_FALSE(written.is_moved);
+  ASSERT_TRUE(written.count);
+  EXPECT_EQ(written.count->own, 11);
+  EXPECT_EQ(written.count->peers, 11);
+  EXPECT_EQ(written.count->unread, std::nullopt);
+  const causal::Passage read = passage(kPipe + 1, 7ULL << 32 | 0x80000064);
+  EXPECT_EQ(read.out, written.out.reversed());
+  EXPECT_EQ(read.socket, kPipe + 1);
+  EXPECT_EQ(read.bytes.end, 100);
+  EXPECT_TRUE(read.is_moved);
+  EXPECT_EQ(read.count->unread, 7);
 }
 
 // Both ends of a connection between two namespaces have the same key.

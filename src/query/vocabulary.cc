@@ -123,7 +123,8 @@ class Reader {
   }
 
   [[nodiscard]] Expected<Program> program_of(const toml::table& table) const {
-    constexpr std::array<std::string_view, 5> kKeys = {"name", "doc", "onward", "reply", "how"};
+    constexpr std::array<std::string_view, 6> kKeys = {"name",  "doc", "onward",
+                                                       "reply", "how", "pipes"};
     CLEW_TRY(check_keys(table, kKeys));
     Program program;
     program.file = text_.name;
@@ -133,7 +134,9 @@ class Reader {
     const std::string reply =
         table.contains("reply") ? CLEW_TRY(text_of(table, "reply")) : "alternating";
     const std::string how = table.contains("how") ? CLEW_TRY(text_of(table, "how")) : "recipe";
-    auto profile = parse_profile({.onward = onward, .reply = reply, .how = how});
+    const std::string pipes =
+        table.contains("pipes") ? CLEW_TRY(text_of(table, "pipes")) : "ignored";
+    auto profile = parse_profile({.onward = onward, .reply = reply, .how = how, .pipes = pipes});
     if (!profile) return fail_at(table, profile.error().message);
     program.profile = *profile;
     return program;

@@ -34,6 +34,7 @@ std::optional<RequestKind> request_kind(AttachKind kind) {
     case AttachKind::Host:
     case AttachKind::RawTracepoint:
     case AttachKind::TraceEvent:
+    case AttachKind::CallMoves:
     case AttachKind::LockReturn:
     case AttachKind::LockWait:
     case AttachKind::SyscallEntry:

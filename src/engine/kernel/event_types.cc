@@ -93,6 +93,7 @@ Expected<std::vector<query::Parameter>> EventTypes::parameters(const query::Sour
 Expected<std::vector<query::Parameter>> EventTypes::event_parameters(const query::Source& source) {
   if (query::is_kernel_function(source.kind)) return function_parameters(source);
   if (source.is_raw()) return raw_parameters(source);
+  if (source.moves_bytes()) return moved_parameters(source);
   const bool is_call = source.kind != query::SourceKind::Tracepoint;
   std::optional<std::vector<query::Parameter>> common;
   std::vector<std::string> formats = CLEW_TRY(formats_of(source));

@@ -51,6 +51,7 @@ class EventTypes final : public query::TypeSource {
   Expected<std::vector<Function>> functions_of(const query::Source& source);
   Expected<std::vector<query::Parameter>> function_parameters(const query::Source& source);
   Expected<std::vector<query::Parameter>> raw_parameters(const query::Source& source);
+  Expected<std::vector<query::Parameter>> moved_parameters(const query::Source& source);
   std::vector<query::Parameter> parameters_of(const Function& function);
   Expected<query::TypeHandle> result_type(const query::Source& source);
   Expected<uint32_t> module_number(std::string_view module);

@@ -2,6 +2,7 @@
 // Functions and raw tracepoints of the kernel: their parameters, and the registers that the System
 // V ABI passes them in (psABI 3.2.3), as BTF has them. The kernel passes no floating point.
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -124,6 +125,33 @@ Expected<std::vector<query::Parameter>> EventTypes::raw_parameters(const query::
   }
   if (!common) return fail(ErrorCode::NotFound, "no tracepoint of the kernel matches");
   return *common;
+}
+
+// As AttachKind::CallMoves has them.
+Expected<std::vector<query::Parameter>> EventTypes::moved_parameters(const query::Source& source) {
+  CLEW_TRY(types_.kernel());
+  const bool of_sockets = source.function.starts_with(query::kSocketGroup);
+  struct Named {
+    const char* name;
+    const char* type;
+  };
+  const std::array<Named, kRegisters> all = {
+      {{of_sockets ? "sk" : "pipe", of_sockets ? "struct sock *" : "struct pipe_inode_info *"},
+       {"ret", "long int"},
+       {"inode", "struct inode *"},
+       {"unread", "long int"},
+       {"third", "long int"},
+       {"fourth", "long int"}}};
+  std::vector<query::Parameter> parameters;
+  for (const Named& each : all) {
+    query::Parameter parameter;
+    parameter.name = each.name;
+    parameter.type = named_type(each.type);
+    parameter.index = static_cast<uint16_t>(parameters.size());
+    if (parameter.type == 0) return fail(ErrorCode::NotFound, "the kernel's types lack it");
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
 }
 
 Expected<TypeHandle> EventTypes::result_type(const query::Source& source) {

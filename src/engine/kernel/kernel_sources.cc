@@ -33,6 +33,7 @@ class SiteFinder {
     source_ = &source;
     index_ = index;
     if (source.is_raw()) return add_raw();
+    if (source.moves_bytes()) return add_moved();
     if (source.kind == SourceKind::Tracepoint) return add_events();
     if (query::is_kernel_function(source.kind)) return add_functions();
     return source.kind == SourceKind::Profile ? add_clock() : add_calls();
@@ -123,6 +124,33 @@ class SiteFinder {
       put(probe, probe.function);
       sites.back().names.function = probe.name;
     }
+    return {};
+  }
+
+  // "pipe:splice.2": at the tracepoint of the call's end, of argument 2.
+  Expected<void> add_moved() {
+    const std::string_view all = source_->function;
+    const size_t colon = all.find(':');
+    const size_t dot = all.find('.', colon);
+    const bool has_number = dot != std::string_view::npos && dot + 2 == all.size() &&
+                            all[dot + 1] >= '0' && all[dot + 1] <= '2';
+    const std::string_view call = all.substr(colon + 1, dot - colon - 1);
+    const auto format = events_.format(fmt::format("syscalls:sys_exit_{}", call));
+    if (!has_number || !format) {
+      return fail(ErrorCode::NotFound, fmt::format("no system call moves bytes as '{}' says: that "
+                                                   "is 'pipe:read.0', 'socket:sendto.0'",
+                                                   all));
+    }
+    kernel::Probe probe;
+    probe.provider = "tracepoint";
+    probe.function = "syscalls";
+    probe.name = fmt::format("sys_exit_{}", call);
+    probe.kind = kernel::AttachKind::CallMoves;
+    probe.number = format->id;
+    probe.moves = {.of_sockets = all.starts_with(query::kSocketGroup),
+                   .descriptor = static_cast<uint8_t>(all[dot + 1] - '0')};
+    put(probe, std::string(all.substr(0, colon)));
+    sites.back().names.function = std::string(all.substr(colon + 1));
     return {};
   }
 

@@ -229,6 +229,8 @@ std::vector<kernel::MachineEnabling> KernelTracee::enablings() {
         probe.needs_frame = query::is_kernel_function(plan_.query.sources[site.source].kind) &&
                             has_recorder(site.source);
         probe.ignores_nested = plan_.query.sources[site.source].ignores_nested;
+        if (!scope_.follows && scope_.pids.size() <= kernel::kMovesPidsMax)
+          probe.moves.pids.assign(scope_.pids.begin(), scope_.pids.end());
         enable(std::move(probe), clause, i, enablings);
       }
     }

@@ -51,6 +51,7 @@ std::string_view kind_text(AttachKind kind) {
   switch (kind) {
     case AttachKind::RawTracepoint:
     case AttachKind::TraceEvent:
+    case AttachKind::CallMoves:
       return "tracepoint";
     case AttachKind::SyscallEntry:
     case AttachKind::SyscallReturn:
