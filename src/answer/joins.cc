@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "answer/no_names.h"
 #include "base/assert.h"
 #include "plan/evaluate.h"
 #include "query/socket_carriers.h"
@@ -16,37 +15,7 @@ namespace clew::answer {
 using aggregate::Value;
 using causal::Moment;
 using plan::JoinStage;
-using query::Expression;
 using query::JoinFilter;
-
-namespace {
-
-class Collected final : public Operator {
- public:
-  void set(RowBatch& into) { into_ = &into; }
-  void take(RowBatch& rows) override {
-    for (size_t i = 0; i < rows.size(); ++i)
-      std::swap_ranges(rows.at(i).begin(), rows.at(i).end(), into_->add().begin());
-  }
-  void finish() override {}
-
- private:
-  RowBatch* into_ = nullptr;
-};
-
-std::vector<const Expression*> selected(const query::Query& rest) {
-  std::vector<const Expression*> all;
-  all.reserve(rest.values.size() + rest.aggregates.size());
-  for (const query::NamedExpression& value : rest.values)
-    all.push_back(&value.expression);
-  for (const query::Aggregate& aggregate : rest.aggregates) {
-    for (const Expression& argument : aggregate.arguments)
-      all.push_back(&argument);
-  }
-  return all;
-}
-
-}  // namespace
 
 namespace {
 
@@ -64,76 +33,6 @@ bool sends(const std::vector<plan::JoinRole>& roles) {
 
 }  // namespace
 
-// What is done with the joined rows of one query.
-class Joins::Stage {
- public:
-  // The answer's groups are counted as they come; those of a joined query whenever they are joined.
-  Stage(const query::Query& rest, bool is_answer)
-      : rest_(rest),
-        decoder_(names_),
-        group_(rest, decoder_, Group::Nulls::LeaveAggregateOut),
-        is_grouped_(rest.shape == query::Shape::Groups),
-        counts_(is_grouped_ && is_answer),
-        width_(selected(rest).size()),
-        select_(
-            selected(rest), RowLayout{}, [](size_t, Value&) {}, last()),
-        filter_(rest.where, RowLayout{}, select_) {}
-
-  void take(RowBatch& joined, RowBatch& rows) {
-    collected_.set(rows);
-    filter_.take(joined);
-  }
-  [[nodiscard]] Group& group() { return group_; }
-  [[nodiscard]] bool is_grouped() const { return is_grouped_; }
-  [[nodiscard]] size_t width() const { return width_; }
-  [[nodiscard]] size_t cell_words() { return group_.counted().schema().cell_words(); }
-
-  // The groups of what is in the table, if it is there, and of these rows, which get into it: their
-  // columns.
-  std::vector<aggregate::Row> groups_with(const std::vector<Found>& found,
-                                          std::optional<aggregate::Table>& table) {
-    RowBatch rows(width_);
-    for (const Found& each : found)
-      std::copy(each.row->values.begin(), each.row->values.end(), rows.add().begin());
-    if (!table) table.emplace(group_.counted().schema());
-    group_.swap_counted(*table);
-    group_.take(rows);
-    std::vector<aggregate::Row> groups = finished();
-    group_.swap_counted(*table);
-    return groups;
-  }
-
- private:
-  std::vector<aggregate::Row> finished() {
-    std::vector<aggregate::Row> groups;
-    RowBindings bindings({.keys = rest_.values.size()});
-    for (const aggregate::Row& row : group_.counted().rows()) {
-      bindings.set(row);
-      if (!plan::are_true(rest_.having, bindings)) continue;
-      aggregate::Row& columns = groups.emplace_back(rest_.columns.size());
-      for (size_t i = 0; i < columns.size(); ++i)
-        bindings.evaluate(rest_.columns[i].expression, columns[i]);
-    }
-    return groups;
-  }
-
-  Operator& last() {
-    if (counts_) return group_;
-    return collected_;
-  }
-
-  const query::Query& rest_;
-  NoNames names_;
-  Decoder decoder_;
-  Group group_;
-  Collected collected_;
-  bool is_grouped_;
-  bool counts_;
-  size_t width_;
-  Select select_;
-  Filter filter_;
-};
-
 Joins::Joins(const plan::Joined& joined, causal::Profiles* profiles, JoinLimits limits,
              JoinObserver* observer)
     : joined_(joined),
@@ -146,7 +45,7 @@ Joins::Joins(const plan::Joined& joined, causal::Profiles* profiles, JoinLimits 
   if (std::any_of(joined.roles.begin(), joined.roles.end(), sends)) looks_ahead_ns_ = kLateNs;
   for (size_t i = 0; i < joined.stages.size(); ++i) {
     const JoinStage& stage = joined.stages[i];
-    stages_.push_back(std::make_unique<Stage>(stage.rest, i == 0));
+    stages_.push_back(std::make_unique<JoinRest>(stage.rest, i == 0));
     first_stream_.push_back(streams_);
     streams_ += stage.streams.size();
     for (size_t s = 0; s < stage.streams.size(); ++s) {
@@ -582,20 +481,27 @@ Joins::Counted& Joins::counted_for(CountedBefore& before, uint32_t segment) {
   return before.segments.emplace(segment, std::move(begin)).first->second;
 }
 
+std::vector<const std::vector<Value>*> Joins::values_of(const std::vector<Found>& rows) {
+  std::vector<const std::vector<Value>*> values(rows.size());
+  std::transform(rows.begin(), rows.end(), values.begin(),
+                 [](const Found& found) { return &found.row->values; });
+  return values;
+}
+
 // Large cells, as of quantiles, are not kept.
 std::vector<aggregate::Row> Joins::groups_before(size_t stage, size_t index, const Moment& later) {
   constexpr size_t kMostWords = 8;
   const auto request = requests_.find(later.request);
   if (request == requests_.end()) return {};
-  Stage& groups = *stages_[*joined_.stages[stage].streams[index + 1].subquery];
+  JoinRest& groups = *stages_[*joined_.stages[stage].streams[index + 1].subquery];
   const JoinStage::Join& join = joined_.stages[stage].joins[index];
   const size_t stream = first_stream_[stage] + index + 1;
   std::optional<aggregate::Table> none;
   if (join.filter != JoinFilter::All || groups.cell_words() > kMostWords)
-    return groups.groups_with(found(stream, later, join), none);
+    return groups.groups_with(values_of(found(stream, later, join)), none);
   Counted& counted = counted_for(request->second.counted[stream], later.segment);
   const std::vector<Found> rows = find_new(request->second.streams[stream], later, counted);
-  return groups.groups_with(rows, counted.table);
+  return groups.groups_with(values_of(rows), counted.table);
 }
 
 // The groups of what was found, each of which is a row; they happen at no moment.

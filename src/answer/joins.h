@@ -21,10 +21,8 @@
 
 #include "aggregate/table.h"
 #include "aggregate/value.h"
-#include "answer/decode.h"
-#include "answer/group.h"
 #include "answer/join_observer.h"
-#include "answer/operator.h"
+#include "answer/join_rest.h"
 #include "answer/row_batch.h"
 #include "causal/graph.h"
 #include "causal/message_keys.h"
@@ -115,7 +113,6 @@ class Joins {
     const Kept* row = nullptr;
     uint32_t segment = 0;
   };
-  class Stage;
 
   void take_event(Values event);
   void act(const plan::JoinRole& role, causal::Thread thread, Values event);
@@ -135,6 +132,8 @@ class Joins {
   bool join_groups(size_t stage, size_t index, Joining& joining);
   std::vector<aggregate::Row> groups_before(size_t stage, size_t index,
                                             const causal::Moment& later);
+  static std::vector<const std::vector<aggregate::Value>*> values_of(
+      const std::vector<Found>& rows);
   static Counted& counted_for(CountedBefore& before, uint32_t segment);
   std::vector<Found> find_new(const BySegment& segments, const causal::Moment& later,
                               Counted& counted) const;
@@ -167,7 +166,7 @@ class Joins {
   std::unordered_map<int64_t, int64_t> last_seen_;
   int64_t seen_before_ = causal::Passage::Count::kNever;
   int64_t looks_ahead_ns_ = 0;
-  std::vector<std::unique_ptr<Stage>> stages_;
+  std::vector<std::unique_ptr<JoinRest>> stages_;
   std::vector<size_t> first_stream_;                // By stage: where its streams are in Request.
   std::vector<std::pair<size_t, uint16_t>> asker_;  // By stage: whose stream its rows are.
   size_t streams_ = 0;
