@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What joins by cause in place cost: a hit that packs, unpacks or hands over, and a request."""
+"""What joins by cause in place cost: a hit that packs, unpacks or hands over."""
 
 import tempfile
 
 from table import Row, Sample, interleave
-from tracing import Bpftrace, Clew, Program, Redis
+from tracing import Bpftrace, Clew, Program
 
 BURSTS, CALLS = 15, 200_000
 VOCABULARY = "".join(
@@ -32,8 +32,11 @@ class Vocabulary:
         self.file.write(text)
         self.file.flush()
 
+    def files(self):
+        return ["--vocabulary", self.file.name]
+
     def arguments(self):
-        return ["--plan", "in-place", "--vocabulary", self.file.name]
+        return ["--plan", "in-place", *self.files()]
 
     def __enter__(self):
         return self
@@ -80,51 +83,6 @@ def hit_row(program, repetitions, vocabulary, what):
     return row.set(net.median, net.spread, peer)
 
 
-# --- a request of redis (Pivot Tracing, table 5) -------------------------------------------------
-
-REDIS = ('[[tracepoint]]\nname = "bench.begin"\nfunction = "redis-server!processCommand"\n'
-         'cause = "begin"\n[[tracepoint]]\nname = "bench.end"\n'
-         'function = "redis-server!resetClient"\ncause = "end"\n')
-# Where a request begins and ends alone, and with one value.
-TUPLES = [
-    ("nothing is packed", 0.3, 'from u in entry("redis-server!flushAppendOnlyFile") join p in '
-     'First(entry("redis-server!flushSlavesOutputBuffers")) on p -> u select new { n = count() }'),
-    ("one tuple", 1, 'from u in entry("redis-server!lookupKey") join p in '
-     'First(entry("redis-server!processCommand")) on p -> u '
-     "select new { n = count(), sum = sum(p.arg0) }"),
-]
-
-
-def redis_rows(repetitions, requests):
-    rows = []
-    with Redis() as redis, Vocabulary(REDIS) as vocabulary:
-        def spent(query=None):
-            """CPU time of the server a request, in ns."""
-            def run():
-                before = redis.cpu_seconds()
-                redis.throughput("get", requests, pipeline=1)
-                return (redis.cpu_seconds() - before) / requests * 1e9
-            if query is None:
-                return run()
-            with Clew(redis.pid, query, vocabulary.arguments()):
-                return run()
-        spent()
-        for what, limit, query in TUPLES:
-            row = Row(f"in place: redis GET, {what}", f"<= {limit} %", "%", limit)
-            measures = {"untraced": spent, "clew": lambda query=query: spent(query)}
-            found = interleave(repetitions, measures, row.measure)
-            for sample in found.values():
-                if isinstance(sample, str):
-                    rows.append(row.fail(sample))
-                    break
-            else:
-                more = found["clew"].against(found["untraced"],
-                                             lambda mine, plain: 100 * (mine / plain - 1))
-                rows.append(row.set(more.median, more.spread, "", "of the server's CPU a request, "
-                                    f"untraced {found['untraced'].median:,.0f} ns"))
-    return rows
-
-
 HITS = [("a request begins", "begins", "First", None),
         ("pack, the most recent", "packs", "MostRecent", 80),
         ("pack, the first is there", "packs", "First", 80),
@@ -136,7 +94,6 @@ HITS = [("a request begins", "begins", "First", None),
         ("join", "joins_it", "First", 250)]
 
 
-def cause_rows(folder, repetitions, requests):
+def cause_rows(folder, repetitions):
     with Program(folder / "causes") as program, Vocabulary(VOCABULARY) as vocabulary:
-        rows = [hit_row(program, repetitions, vocabulary, what) for what in HITS]
-    return rows + redis_rows(repetitions, requests)
+        return [hit_row(program, repetitions, vocabulary, what) for what in HITS]

@@ -17,7 +17,7 @@ _clew_options() {
     show) echo "--last --thread --source --bundle --gdb --json --together --across -i --interactive -v --verbose" ;;
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
       --usdt --vocabulary -v --verbose" ;;
-    explain) echo "$request --programs --code -v --verbose" ;;
+    explain) echo "$request --programs --code --run --for --json -v --verbose" ;;
     doctor) echo "-p --pid --stop --cause --vocabulary --id --for --json -v --verbose" ;;
     ps) echo "--json -v --verbose" ;;
     detach) echo "--force -v --verbose" ;;

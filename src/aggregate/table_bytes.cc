@@ -73,9 +73,9 @@ auto members_of(T& value) {
   } else {
     static_assert(std::is_same_v<Plain, collect::Losses>);
     auto& [missed, dropped, lost, refused, uprobes, disarmed, left_out, open, left_by_jump, causal,
-           sites, attach_ms, stopped_ms, processes, window_ms] = value;
+           duties, sites, attach_ms, stopped_ms, processes, window_ms] = value;
     return std::tie(missed, dropped, lost, refused, uprobes, disarmed, left_out, open, left_by_jump,
-                    causal, sites, attach_ms, stopped_ms, processes, window_ms);
+                    causal, duties, sites, attach_ms, stopped_ms, processes, window_ms);
   }
 }
 

@@ -26,7 +26,7 @@
 
 namespace clew::aggregate {
 
-inline constexpr uint32_t kTableVersion = 4;
+inline constexpr uint32_t kTableVersion = 5;
 
 // Of keys or of aggregates; far more than a query has.
 inline constexpr uint32_t kTableColumnsMax = 4096;

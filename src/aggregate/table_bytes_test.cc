@@ -85,6 +85,7 @@ Table example(uint64_t seed) {
   table.losses.left_out = {{.process = -1, .reason = "not ours"}};
   table.losses.open = {.count = 2, .oldest_ns = 99};
   table.losses.left_by_jump = {"fork"};
+  table.losses.duties = {3, 0, seed};
   table.losses.causal = {{"requests", 4}, {"recipe", 9}};
   table.losses.sites = 5;
   table.losses.attach_ms = 1.5;

@@ -120,6 +120,12 @@ Scene::Scene(const std::string& text, JoinLimits limits, const Rewrite& rewrite)
   rows_.emplace(plan_.query.values.size());
 }
 
+JoinTally& Scene::count() {
+  JoinTally& tally = tally_.emplace(joined_);
+  joins_ = std::make_unique<Joins>(joined_, nullptr, JoinLimits{}, &tally);
+  return tally;
+}
+
 void Scene::branch(int64_t from, int64_t to) {
   put(from, 1000 + to);
   take(to, 1000 + to);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "aggregate/value.h"
+#include "answer/join_tally.h"
 #include "answer/joins.h"
 #include "answer/row_batch.h"
 #include "plan/joined.h"
@@ -27,6 +28,8 @@ class Scene {
  public:
   using Rewrite = std::function<query::Query(query::Query)>;
   explicit Scene(const std::string& text, JoinLimits limits = {}, const Rewrite& rewrite = {});
+  // Counts what it carries, from now on: before the first event.
+  JoinTally& count();
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
@@ -63,6 +66,7 @@ class Scene {
 
   std::string printed_;
   plan::Joined joined_;
+  std::optional<JoinTally> tally_;
   std::unique_ptr<Joins> joins_;
   plan::Plan plan_;
   std::optional<RowBatch> rows_;

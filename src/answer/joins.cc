@@ -298,6 +298,7 @@ void Joins::show_ahead(const Ahead& ahead) {
 // A row of a stream: it is joined with what happened before, or kept for what comes.
 void Joins::give(size_t stage, uint16_t stream, const std::optional<Moment>& moment,
                  Values values) {
+  if (observer_ != nullptr) observer_->enters({.stage = stage, .stream = stream}, moment);
   if (stream != 0) {
     if (moment) keep(stage, stream, *moment, values);
     return;
@@ -311,6 +312,7 @@ void Joins::give(size_t stage, uint16_t stream, const std::optional<Moment>& mom
   joining.into = &joined;
   if (!join(stage, 0, joining)) ++counts_.cut;
   if (stage == 0 && moment && joined.empty()) ++counts_.unjoined;
+  if (observer_ != nullptr) observer_->joins(stage, moment, joined);
   if (stage == 0) return answer(joined, moment);
   RowBatch rows(stages_[stage]->width());
   stages_[stage]->take(joined, rows);
@@ -349,6 +351,7 @@ void Joins::keep(size_t stage, uint16_t stream, const Moment& moment, Values val
        .order = ++order_,
        .values = {values.begin(), values.end()}});
   ++kept_;
+  if (observer_ != nullptr) observer_->keeps({.stage = stage, .stream = stream}, moment, values);
 }
 
 void Joins::drop_gone() {
@@ -432,6 +435,7 @@ bool Joins::join(size_t stage, size_t index, Joining& joining) {
   const std::optional<Moment>& later = joining.moments[join_of.after];
   std::vector<Found> rows;
   if (later) rows = found(first_stream_[stage] + index + 1, *later, join_of);
+  if (observer_ != nullptr) observer_->unpacks({.stage = stage, .stream = index + 1}, rows.size());
   const auto place = joining.row.begin() + static_cast<ptrdiff_t>(stream.begin);
   for (const Found& each : rows) {
     std::copy(each.row->values.begin(), each.row->values.end(), place);
@@ -510,6 +514,8 @@ bool Joins::join_groups(size_t stage, size_t index, Joining& joining) {
   const std::optional<Moment>& later = joining.moments[joined_.stages[stage].joins[index].after];
   std::vector<aggregate::Row> groups;
   if (later) groups = groups_before(stage, index, *later);
+  if (observer_ != nullptr)
+    observer_->unpacks({.stage = stage, .stream = index + 1}, groups.size());
   joining.moments[index + 1].reset();
   for (const aggregate::Row& group : groups) {
     std::copy(group.begin(), group.end(),

@@ -30,6 +30,7 @@ class PipeProfiles final : public Profiles {
   void executes(int64_t) override {}
   void ends(int64_t) override {}
   std::string name_of(int64_t pid) override { return std::to_string(pid); }
+  bool is_guessed(int64_t) override { return false; }
 
   std::map<int64_t, Profile> known;
 };

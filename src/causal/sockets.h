@@ -58,6 +58,8 @@ class Profiles {
   virtual void ends(int64_t pid) = 0;
   // What messages call its program.
   virtual std::string name_of(int64_t pid) = 0;
+  // Where nothing is taken for known: it is known, by a guess.
+  virtual bool is_guessed(int64_t pid) = 0;
 };
 
 struct SocketCounts {

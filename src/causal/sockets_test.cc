@@ -39,6 +39,7 @@ class KnownProfiles final : public Profiles {
   void executes(int64_t pid) override { known.erase(pid); }
   void ends(int64_t pid) override { known.erase(pid); }
   std::string name_of(int64_t pid) override { return std::to_string(pid); }
+  bool is_guessed(int64_t) override { return false; }
 
   std::map<int64_t, Profile> known;
 };

@@ -97,19 +97,54 @@ int list_verb(int argument_count, const char* const* arguments) {
   return print_or_report(engine::list_functions(functions));
 }
 
-int explain_verb(int argument_count, const char* const* arguments) {
-  CLI::App app{"Shows how a query would run; changes nothing.", "clew explain"};
-  RequestArguments parsed;
+namespace {
+
+struct ExplainArguments {
+  RequestArguments request;
   engine::ExplainOptions options;
-  declare_request(app, parsed);
-  app.add_flag("--programs", options.programs, "the probe programs");
-  app.add_flag("--code", options.code, "their machine code");
+  bool run = false;
+  std::string for_text;
+};
+
+void declare_explain(CLI::App& app, ExplainArguments& arguments) {
+  declare_request(app, arguments.request);
+  CLI::Option* const programs =
+      app.add_flag("--programs", arguments.options.programs, "the probe programs");
+  CLI::Option* const code = app.add_flag("--code", arguments.options.code, "their machine code");
+  CLI::Option* const run = app.add_flag(
+      "--run", arguments.run,
+      "answer a query with joins, too, and count the tuples and bytes that requests carry");
+  app.add_option("--for", arguments.for_text, "end --run after this time: 10s, 500ms, 2m")
+      ->check(duration())
+      ->needs(run);
+  app.add_flag("--json", arguments.options.json, "the plan, and --run, one JSON object a line")
+      ->excludes(programs)
+      ->excludes(code);
+}
+
+Expected<std::string> explain_query(const ExplainArguments& arguments) {
+  engine::Request request = CLEW_TRY(request_of(arguments.request));
+  if (!arguments.for_text.empty()) request.for_ns = CLEW_TRY(parse_duration(arguments.for_text));
+  if (engine::asks_recording(request.text)) {
+    if (!arguments.run && !arguments.options.json) return engine::explain_recording(request);
+    return fail(ErrorCode::InvalidQuery, "--run and --json are not of queries over snaps");
+  }
+  std::string text = CLEW_TRY(engine::explain(request, arguments.options));
+  if (!arguments.run) return text;
+  const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::Ends));
+  Console console(/*quiet=*/false);
+  text += CLEW_TRY(engine::explain_run(request, stop.get(), console, arguments.options.json));
+  return text;
+}
+
+}  // namespace
+
+int explain_verb(int argument_count, const char* const* arguments) {
+  CLI::App app{"Shows how a query would run; changes nothing without --run.", "clew explain"};
+  ExplainArguments parsed;
+  declare_explain(app, parsed);
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
-  const Expected<engine::Request> request = request_of(parsed);
-  if (!request) return report(request.error());
-  if (engine::asks_recording(request->text))
-    return print_or_report(engine::explain_recording(*request));
-  return print_or_report(engine::explain(*request, options));
+  return print_or_report(explain_query(parsed));
 }
 
 namespace {

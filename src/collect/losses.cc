@@ -16,6 +16,7 @@ void Losses::merge(const Losses& other) {
     count_cause(dropped, cause, count);
   for (const auto& [cause, count] : other.causal)
     count_cause(causal, cause, count);
+  add_words(duties, other.duties);
   lost.insert(lost.end(), other.lost.begin(), other.lost.end());
   refused.insert(refused.end(), other.refused.begin(), other.refused.end());
   uprobes.insert(uprobes.end(), other.uprobes.begin(), other.uprobes.end());
@@ -31,6 +32,12 @@ void Losses::merge(const Losses& other) {
   stopped_ms = std::max(stopped_ms, other.stopped_ms);
   processes += other.processes;
   window_ms = std::max(window_ms, other.window_ms);
+}
+
+void add_words(std::vector<uint64_t>& sums, const std::vector<uint64_t>& words) {
+  sums.resize(std::max(sums.size(), words.size()));
+  for (size_t i = 0; i < words.size(); ++i)
+    sums[i] += words[i];
 }
 
 bool Losses::empty() const {
@@ -138,11 +145,18 @@ constexpr std::array<Description, 32> kDescriptions = {{
      "place"},
     {kMissedAmbiguous, "message that could be of several requests, and is of none",
      "messages that could be of several requests, and are of none"},
-    {kMissedUnplaced, "message on a UNIX connection of which is not known yet what was on its way",
-     "messages on UNIX connections and pipes of which is not known yet what was on its way"},
+    {kMissedUnplaced,
+     "message on a UNIX connection or pipe that is older than the session, until a read there says "
+     "what is "
+     "left to be read",
+     "messages on UNIX connections and pipes that are older than the session, until a read there "
+     "says what "
+     "is left to be read"},
     {kMissedNoProgram,
-     "message read by a program of which no vocabulary says what it does with it ([[program]])",
-     "messages read by programs of which no vocabulary says what they do with them ([[program]])"},
+     "message read by a program of which no vocabulary says what it does with it ([[program]]), or "
+     "by a guess that is not believed",
+     "messages read by programs of which no vocabulary says what they do with them ([[program]]), "
+     "or by guesses that are not believed"},
     {kMissedBesideLoss,
      "event joined with nothing, as others were lost beside it: conditions make fewer, "
      "--plan in-place needs none",

@@ -124,6 +124,9 @@ struct Losses {
   std::vector<std::string> left_by_jump{};
   // Nor this: requests, and what joined them, by how it is known ("explicit", "recipe", …).
   Causes causal{};
+  // Nor this: what programs of joins in place count where that is asked for, by
+  // plan::DutyCounter.
+  std::vector<uint64_t> duties{};
   uint64_t sites = 0;      // Armed.
   double attach_ms = 0;    // From command to armed.
   double stopped_ms = 0;   // The longest time a process stood still.
@@ -142,6 +145,8 @@ struct Losses {
 void subtract(Causes& causes, const Causes& earlier);
 // Adds `count` to a cause, unless it is 0.
 void count_cause(Causes& causes, std::string_view cause, uint64_t count);
+// Adds each to that of the same place.
+void add_words(std::vector<uint64_t>& sums, const std::vector<uint64_t>& words);
 // The sentence for people: "hits missed: a probe was already running on the thread".
 std::string_view describe_cause(std::string_view cause, uint64_t count);
 

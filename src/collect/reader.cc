@@ -248,8 +248,9 @@ constexpr Counter kMissedCounters[] = {
 void Reader::add_slot_causes(uint32_t slot, Losses& losses) const {
   if (view_.layout.contexts.offset == 0) return;
   const uint64_t at = view_.layout.contexts.offset - abi::kContextCountersBytes;
-  const uint64_t begin = slot * view_.slot_stride_bytes + view_.region_offset + at;
-  if (!present_.any(begin, begin + abi::kContextCountersBytes)) return;
+  const uint64_t duty_bytes = uint64_t{8} * view_.duty_words;
+  const uint64_t begin = slot * view_.slot_stride_bytes + view_.region_offset + at - duty_bytes;
+  if (!present_.any(begin, begin + duty_bytes + abi::kContextCountersBytes)) return;
   const auto word = [&](abi::ContextCounter counter, uint32_t further = 0) {
     return load_word(region_at(slot) + at + 8 * (size_t{static_cast<uint32_t>(counter)} + further));
   };
@@ -262,6 +263,10 @@ void Reader::add_slot_causes(uint32_t slot, Losses& losses) const {
   count_cause(losses.missed, kMissedOverlap, word(abi::ContextCounter::Overlap));
   for (uint32_t how = 0; how < causal::kEdgeClasses; ++how)
     count_cause(losses.causal, causal::kEdgeClassNames[how], word(abi::ContextCounter::Edges, how));
+  std::vector<uint64_t> duties(view_.duty_words);
+  for (size_t i = 0; i < duties.size(); ++i)
+    duties[i] = load_word(region_at(slot) + at - 8 * (duties.size() - i));
+  add_words(losses.duties, duties);
 }
 
 void Reader::add_slot_losses(uint32_t slot, Losses& losses) const {

@@ -2,6 +2,8 @@
 #include "collect/reader.h"
 
 #include <array>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -18,7 +20,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-TEST(Reader, AddsUpTheCellsOfAllThreads) {
+TEST(ReaderLosses, AddUpTheCellsOfAllThreads) {
   FakeArena arena;
   FakeThread first(arena, 0, 100);
   FakeThread second(arena, 5, 101);
@@ -546,6 +548,34 @@ TEST(SessionViewCheck, RefusesALayoutThatReachesOutsideItsMemory) {
     ASSERT_FALSE(result) << each.message;
     EXPECT_THAT(result.error().message, HasSubstr(each.message));
   }
+}
+
+TEST(ReaderLosses, AddUpWhatJoinsInPlaceCountForEachSource) {
+  constexpr uint32_t kContexts = 3072;
+  FakeArena arena;
+  arena.view().layout.contexts = {
+      .offset = kContexts, .blocks_offset = 0, .blocks_log2 = 0, .bags = 1, .bag_words = 3};
+  arena.view().duty_words = 3;
+  const size_t begin = kContexts - abi::kContextCountersBytes - 3 * sizeof(uint64_t);
+  for (const uint32_t slot : {0U, 2U}) {
+    arena.claim(slot, 100 + slot);
+    for (uint64_t i = 0; i < 3; ++i) {
+      const uint64_t count = i + 10 * slot;
+      std::memcpy(arena.region(slot) + begin + 8 * i, &count, sizeof count);
+    }
+  }
+  Losses losses;
+  Reader reader = arena.reader();
+  reader.add_losses(losses);
+  EXPECT_EQ(losses.duties, (std::vector<uint64_t>{20, 22, 24}));
+}
+
+TEST(ReaderLosses, OfJoinsInPlaceLieInTheWindow) {
+  FakeArena arena;
+  arena.view().layout.contexts = {
+      .offset = 3072, .blocks_offset = 0, .blocks_log2 = 0, .bags = 1, .bag_words = 3};
+  arena.view().duty_words = 1000;
+  EXPECT_FALSE(check(arena.view()).has_value());
 }
 
 }  // namespace

@@ -100,6 +100,16 @@ Expected<void> check_fuel(const SessionView& view) {
   return fail(ErrorCode::Limit, "the counts of fuel do not lie in the window");
 }
 
+Expected<void> check_contexts(const SessionView& view) {
+  const uint64_t offset = view.layout.contexts.offset;
+  const uint64_t in_front = abi::kContextCountersBytes + uint64_t{8} * view.duty_words;
+  const bool fits =
+      offset >= abi::kFrameEnd + in_front &&
+      offset + uint64_t{8} * view.layout.contexts.words() <= uint64_t{1} << view.layout.size_log2;
+  if (offset == 0 || fits) return {};
+  return fail(ErrorCode::Limit, "the contexts of joins do not lie in the window");
+}
+
 Expected<void> check_cells(const SessionView& view) {
   const abi::RegionLayout& layout = view.layout;
   const uint64_t window = uint64_t{1} << layout.size_log2;
@@ -149,6 +159,7 @@ Expected<void> check(const SessionView& view) {
   CLEW_TRY(check_window(view));
   CLEW_TRY(check_cells(view));
   CLEW_TRY(check_fuel(view));
+  CLEW_TRY(check_contexts(view));
   return check_ring(view);
 }
 

@@ -27,6 +27,7 @@ struct SessionView {
   abi::RegionLayout layout{};
   uint32_t fuel_offset = 0;               // In the region: hits not looked at, then
   uint32_t fuel_words = 0;                // so many counts of hits out of fuel. 0 = none of it.
+  uint32_t duty_words = 0;                // In front of the counters of contexts (plan/in_place.h).
   std::vector<EventWords> event_words{};  // By shape. Sizes are checked.
 
   bool has_records =

@@ -60,11 +60,12 @@ void judge_hand_over(const engine::HandOver& each, Findings& findings) {
   const std::string what = fmt::format("{} ({}, {})", each.tracepoint, each.cause, each.how);
   if (problems.empty())
     return findings.ok("hand-over", fmt::format("{} at {}", what, fmt::join(there, ", ")));
-  findings.note("hand-over",
-                {.detail = fmt::format("{}: {}", what, fmt::join(problems, "; ")),
-                 .refused = "queries with joins, as requests would be lost or mixed here: the "
-                            "vocabulary is of another build of it",
-                 .remedy = "--allow-missing does without"});
+  // The query is refused, too.
+  findings.problem("hand-over",
+                   {.detail = fmt::format("{}: {}", what, fmt::join(problems, "; ")),
+                    .refused = "queries with joins, as requests would be lost or mixed here: the "
+                               "vocabulary is of another build of it",
+                    .remedy = "--allow-missing does without"});
 }
 
 void judge_hand_overs(const engine::KnownCauses& known, Findings& findings) {

@@ -61,7 +61,7 @@ TEST(DoctorOfCauses, NamesFunctionsThatThisBuildLacks) {
   view.known.hand_overs[0].places.push_back(
       {.text = "entry(\"shopd!submit_all\")", .problem = "no function 'submit_all' in shopd"});
   const Finding place = cause_finding(judge(view), "hand-over");
-  EXPECT_EQ(place.verdict, Verdict::Note);
+  EXPECT_EQ(place.verdict, Verdict::Problem);
   EXPECT_THAT(place.detail, HasSubstr("no function 'submit_all' in shopd"));
   EXPECT_THAT(place.remedy, HasSubstr("--allow-missing"));
 }

@@ -133,7 +133,14 @@ void judge(const Measured& measured, Findings& findings) {
   const std::string counts = fmt::format(
       "{} messages with an id: {} right, {} wrong, {} unknown{}", measured.messages, measured.right,
       measured.wrong, measured.unknown, measured.is_whole ? "" : "; events were lost");
-  if (known == 0) return findings.ok("measured", counts);
+  if (known == 0) {
+    return findings.note(
+        "measured",
+        {.detail = counts,
+         .refused = "requests through it: nothing is known of any of its messages",
+         .remedy = "see 'program' and 'hand-over': a [[program]] says what it does with "
+                   "messages, and tracepoints with a cause how it hands them on"});
+  }
   const auto share = [](uint64_t part, uint64_t all) {
     return static_cast<double>(part) / static_cast<double>(all);
   };

@@ -58,8 +58,13 @@ TEST(MeasuringCauses, IsContentWithLessThanOneWrongOfAThousand) {
 
 TEST(MeasuringCauses, SaysWhenThereWasNothingToMeasure) {
   EXPECT_THAT(judged({}).detail, HasSubstr("no message"));
-  EXPECT_EQ(judged({.messages = 3, .unknown = 3}).detail,
-            "3 messages with an id: 0 right, 0 wrong, 3 unknown");
+}
+
+TEST(MeasuringCauses, IsNotContentWithNothingKnown) {
+  const Finding unknown = judged({.messages = 3, .unknown = 3});
+  EXPECT_EQ(unknown.detail, "3 messages with an id: 0 right, 0 wrong, 3 unknown");
+  EXPECT_EQ(unknown.verdict, Verdict::Note);
+  EXPECT_THAT(unknown.remedy, HasSubstr("[[program]]"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "engine/sites.h"
 #include "plan/in_place.h"
@@ -65,6 +66,12 @@ Expected<void> check_begins(const query::Query& query, const std::vector<query::
                           "{}' believes it",
                           causal::name_of(*best), causal::name_of(least), causal::name_of(*best)));
   }
+  if (!request.guessed.empty()) {
+    return report.fail(span, fmt::format("no request begins in what is traced that is believed: "
+                                         "what {} does with messages is known by a guess alone, "
+                                         "which 'with cause >= heuristic' believes",
+                                         fmt::join(request.guessed, ", ")));
+  }
   return report.fail(
       span, fmt::format("no request begins in what is traced: a vocabulary says where one does, or "
                         "the program by <clew/cause.h>, whose symbols it has to keep; and -p, "
@@ -79,6 +86,11 @@ Expected<void> check_begins(const query::Query& query, const std::vector<query::
 }  // namespace
 
 Expected<void> check_graph(const Request& request, bool has_joins) {
+  if (request.account && !has_joins) {
+    return fail(ErrorCode::InvalidQuery,
+                "--run counts what joins by cause carry (join a in … on a -> b), and this query "
+                "has none");
+  }
   if (!request.graph || has_joins) return {};
   return fail(ErrorCode::InvalidQuery,
               "--graph draws which threads a request went through, and only a query with joins by "

@@ -25,12 +25,13 @@ struct CauseRequest {
   bool watches_threads = false;  // The kernel says which thread begins another.
   // And who sends and receives what; none: it is not asked, or does not say.
   std::vector<query::Carrier> sockets{};
-  bool in_place = false;             // What the tracer alone can follow is left out.
-  bool allow_missing = false;        // A program or library that comes later may begin one.
-  std::vector<query::Field> also{};  // plan::separate()
+  std::vector<std::string> guessed{};  // Programs that a table knows, and not well enough.
+  bool in_place = false;               // What the tracer alone can follow is left out.
+  bool allow_missing = false;          // A program or library that comes later may begin one.
+  std::vector<query::Field> also{};    // plan::separate()
 };
 
-// Errors: InvalidQuery, where a picture is asked of a query without joins.
+// Errors: InvalidQuery, where a picture, or what joins carry, is asked of a query without joins.
 Expected<void> check_graph(const Request& request, bool has_joins);
 
 // Errors: InvalidQuery, where joins in place are asked for, and cannot be.

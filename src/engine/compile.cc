@@ -79,6 +79,7 @@ class Compiler {
   [[nodiscard]] Expected<void> check_uprobes() const;
   Expected<void> compile_as_uprobes(const query::Query& query);
   std::vector<query::Carrier> carriers_of_sockets(causal::EdgeClass least, EventTypes& types);
+  [[nodiscard]] std::vector<std::string> guessed_programs() const;
   Expected<query::Query> separate(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
   Expected<void> check_streams(const query::Query& query);
@@ -233,6 +234,15 @@ std::vector<query::Carrier> Compiler::carriers_of_sockets(causal::EdgeClass leas
   return all;
 }
 
+std::vector<std::string> Compiler::guessed_programs() const {
+  std::set<std::string> names;
+  for (const auto& each : result_.tracees) {
+    if (watches_threads_ && result_.programs->is_guessed(each->pid()))
+      names.insert(result_.programs->name_of(each->pid()));
+  }
+  return {names.begin(), names.end()};
+}
+
 // What is traced. Each of its sources is in some of the processes, and need not be in all.
 Expected<query::Query> Compiler::separate(const query::Query& query) {
   std::optional<CatalogTypes> program;
@@ -246,13 +256,15 @@ Expected<query::Query> Compiler::separate(const query::Query& query) {
        .report = report,
        .watches_threads = watches_threads_,
        .sockets = carriers_of_sockets(query::least_cause(query), types),
+       .guessed = guessed_programs(),
        .in_place = request_.in_place,
        .allow_missing = request_.allow_missing || request_.follow_forks,
        .also = request_.graph ? session::RequestRecorder::fields() : std::vector<query::Field>{}},
       result_.tracees));
   if (!request_.in_place) return result_.joined->events;
-  plan::InPlace made = CLEW_TRY(plan::in_place(*result_.joined));
+  plan::InPlace made = CLEW_TRY(plan::in_place(*result_.joined, report));
   contexts_ = std::move(made.contexts);
+  contexts_.are_counted = static_cast<bool>(request_.account);
   result_.in_place = true;
   return std::move(made.query);
 }
@@ -549,7 +561,7 @@ Expected<void> Compiler::compile_processes(query::Query query) {
   CLEW_TRY(find_sites(query));
   result_.plan = plan::make(std::move(query));
   result_.plan.contexts = std::move(contexts_);
-  CLEW_TRY(plan::check_in_place(result_.plan));
+  CLEW_TRY(plan::check_in_place(result_.plan, query::Reporter(request_.text)));
   std::vector<plan::SiteNames> names;
   for (const auto& tracee : result_.tracees) {
     const auto& some = tracee->sites().names;
@@ -581,7 +593,8 @@ Expected<void> Compiler::lower() {
        .branch_guards = request_.branch_guards,
        .extension_fuel = request_.extension_fuel,
        .extensions = extensions_->all(),
-       .begins_later = result_.tracees.size() > 1 || places_.kernel || result_.uprobes}));
+       .begins_later =
+           result_.tracees.size() > 1 || places_.kernel || result_.uprobes || result_.in_place}));
   return check_function_ids();
 }
 

@@ -2,6 +2,7 @@
 #include "engine/explain.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "engine/copied_functions.h"
 #include "isa/print.h"
 #include "native/print.h"
+#include "output/json_value.h"
 #include "query/print.h"
 
 namespace clew::engine {
@@ -177,7 +179,9 @@ std::string event_size(size_t header_bytes, const collect::EventWords& words) {
   return fmt::format("{} to {}", header_bytes + size_t{8} * words.least, most);
 }
 
-std::string explain_state(const plan::Lowered& lowered) {
+using SourceIsThere = std::function<bool(uint16_t)>;
+
+std::string explain_state(const plan::Lowered& lowered, const SourceIsThere& is_there) {
   std::string text = fmt::format("state: {}\n", form_name(lowered.form));
   if (lowered.dense_words != 0) {
     text += fmt::format("  {} bytes of cells per thread\n", 8 * lowered.dense_words);
@@ -196,6 +200,7 @@ std::string explain_state(const plan::Lowered& lowered) {
     text +=
         fmt::format("  ring of {} KiB per thread\n", (1U << lowered.layout.ring.size_log2) >> 10);
     for (size_t i = 0; i < lowered.event_words.size(); ++i) {
+      if (!is_there(static_cast<uint16_t>(i))) continue;
       text += fmt::format("  source {}: {} bytes per event\n", i,
                           event_size(abi::kEventHeaderBytes, lowered.event_words[i]));
     }
@@ -274,18 +279,29 @@ std::string explain_kernels(const Compiled& compiled, const ExplainOptions& opti
   return text;
 }
 
-std::string explain_plan(Compiled& compiled) {
-  if (!compiled.joined) return plan::print(compiled.plan);
-  std::set<uint16_t> matched;
-  for (const auto& tracee : compiled.tracees) {
-    for (const Site& site : tracee->sites().sites)
-      matched.insert(site.source);
+// Of a query without joins all sources are there, whether any place has them or not.
+class PlacesThere {
+ public:
+  explicit PlacesThere(const Compiled& compiled)
+      : joined_(compiled.joined ? &*compiled.joined : nullptr) {
+    for (const auto& tracee : compiled.tracees) {
+      for (const Site& site : tracee->sites().sites)
+        matched_.insert(site.source);
+    }
   }
-  const auto& sources = compiled.joined->events.sources;
-  const auto is_there = [&](uint16_t source) {
-    return matched.contains(source) || query::is_kernel_source(sources[source].kind);
-  };
-  if (compiled.in_place) return plan::print_in_place(compiled.plan, *compiled.joined, is_there);
+  bool operator()(uint16_t source) const {
+    return joined_ == nullptr || matched_.contains(source) ||
+           query::is_kernel_source(joined_->events.sources[source].kind);
+  }
+
+ private:
+  const plan::Joined* joined_;
+  std::set<uint16_t> matched_;
+};
+
+std::vector<plan::PlanLine> explain_plan(Compiled& compiled, const PlacesThere& is_there) {
+  if (!compiled.joined) return plan::lines_of(plan::print(compiled.plan));
+  if (compiled.in_place) return plan::explain_in_place(compiled.plan, *compiled.joined, is_there);
   std::vector<std::string> programs;
   if (plan::follows_messages(*compiled.joined)) {
     std::vector<int64_t> pids(compiled.tracees.size());
@@ -293,7 +309,20 @@ std::string explain_plan(Compiled& compiled) {
                    [](const auto& tracee) { return tracee->pid(); });
     programs = compiled.programs->describe(pids);
   }
-  return plan::print(*compiled.joined, is_there, programs);
+  return plan::explain(*compiled.joined, is_there, programs);
+}
+
+std::string json_of(const query::Query& query, const std::vector<plan::PlanLine>& lines) {
+  std::string text = output::json_text({{"query", query::print(query)}}) + "\n";
+  for (const plan::PlanLine& line : lines) {
+    output::Json json{{"tier", line.tier}, {"what", line.what}};
+    if (!line.condition.empty()) json["condition"] = line.condition;
+    if (!line.why.empty()) json["why"] = line.why;
+    if (!line.stream.empty()) json["join"] = line.stream;
+    if (!line.stream.empty()) json["fields"] = line.fields;
+    text += output::json_text(json) + "\n";
+  }
+  return text;
 }
 
 class Silent final : public Notices {
@@ -309,12 +338,14 @@ class Silent final : public Notices {
 Expected<std::string> explain(const Request& request, const ExplainOptions& options) {
   Silent silent;
   Compiled compiled = CLEW_TRY(compile(request, silent));
+  const PlacesThere is_there(compiled);
+  if (options.json) return json_of(compiled.query, explain_plan(compiled, is_there));
   if (compiled.tracees.empty()) {
     return fmt::format("query\n{}\n{}", query::print(compiled.query),
                        explain_kernels(compiled, options));
   }
   std::string text = fmt::format("query\n{}\n\nplan\n{}\nsites\n", query::print(compiled.query),
-                                 explain_plan(compiled));
+                                 plan::print(explain_plan(compiled, is_there)));
   for (const auto& tracee : compiled.tracees) {
     CLEW_TRY(tracee->plan_windows(compiled.plan, compiled.lowered));
     const std::string none = why_no_copies(compiled.lowered, request.follow_forks);
@@ -324,8 +355,9 @@ Expected<std::string> explain(const Request& request, const ExplainOptions& opti
     if (!request.copies && none.empty()) text += recommend_copies(*tracee);
     if (compiled.uprobes) text += explain_uprobes(*compiled.uprobes, tracee->pid());
   }
-  text += "\n" + explain_state(compiled.lowered) + "\n";
+  text += "\n" + explain_state(compiled.lowered, is_there) + "\n";
   for (const plan::ProbeProgram& probe : compiled.lowered.programs) {
+    if (!is_there(probe.source)) continue;
     text += CLEW_TRY(explain_program(probe, *compiled.tracees[0], compiled.lowered, options));
   }
   return text + explain_kernels(compiled, options);

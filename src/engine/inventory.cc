@@ -338,6 +338,15 @@ Expected<std::string> list_fields(const NameRequest& request) {
   return fail(ErrorCode::NotFound, fmt::format("no field matches '{}'", request.pattern));
 }
 
+namespace {
+
+// "nginx" of "nginx.request": what tracepoints of a program have in common.
+std::string_view program_of(std::string_view tracepoint) {
+  return tracepoint.substr(0, tracepoint.find('.'));
+}
+
+}  // namespace
+
 Expected<std::string> list_tracepoints(const NameRequest& request,
                                        const std::vector<std::string>& vocabulary_paths) {
   const target::Pattern pattern = CLEW_TRY(target::Pattern::compile(request.pattern));
@@ -346,7 +355,8 @@ Expected<std::string> list_tracepoints(const NameRequest& request,
   std::vector<std::string_view> names;
   for (const query::TracepointDefinition& tracepoint : vocabulary.tracepoints()) {
     names.push_back(tracepoint.name);
-    if (pattern.matches(tracepoint.name)) text += tracepoint_text(tracepoint, request.json);
+    if (pattern.matches(tracepoint.name) || pattern.matches(program_of(tracepoint.name)))
+      text += tracepoint_text(tracepoint, request.json);
   }
   if (!text.empty() && !request.json) text += kOfAllTracepoints;
   for (const query::Program& program : vocabulary.programs()) {

@@ -71,6 +71,11 @@ bool Programs::may_follow_pipes() const {
   });
 }
 
+bool Programs::is_guessed(int64_t pid) {
+  const Known* const known = look(pid);
+  return known != nullptr && known->table && believed(*known) == nullptr;
+}
+
 const causal::Profile* Programs::believed(const Known& known) const {
   const causal::Profile& profile = known.table ? tables_[*known.table].profile : rest_;
   return profile.how <= least_ ? &profile : nullptr;

@@ -30,6 +30,7 @@ class Programs final : public causal::Profiles {
   void executes(int64_t pid) override { known_.erase(pid); }
   void ends(int64_t pid) override { known_.erase(pid); }
   std::string name_of(int64_t pid) override;
+  bool is_guessed(int64_t pid) override;
   struct Said {
     std::string name;
     std::string text;                       // For people: what is taken for known.

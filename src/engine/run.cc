@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "answer/columns.h"
+#include "answer/join_tally.h"
 #include "base/log.h"
 #include "engine/causes.h"
 #include "engine/compile.h"
@@ -46,6 +47,7 @@ class Run {
   Expected<void> attach_uprobes(const inline_::LockWait& wait);
   Expected<void> open_spill();
   void give_graph();
+  void give_account();
   void make_session();
   [[nodiscard]] Expected<void> check_any_site(const collect::Losses& now) const;
   [[nodiscard]] std::string armed_text(const collect::Losses& now) const;
@@ -65,6 +67,7 @@ class Run {
   // After the kernel's, so that processes are left first: jumps in them are what must not stay.
   std::unique_ptr<Processes> processes_;  // Null when the kernel's programs serve all sources.
   std::optional<session::RequestRecorder> recorder_;
+  std::optional<answer::JoinTally> tally_;
   std::optional<session::Session> session_;
 };
 
@@ -160,6 +163,9 @@ session::Recording Run::recording() {
 void Run::make_session() {
   const bool joins_events = compiled_.joined && !compiled_.in_place;
   if (request_.graph && joins_events) recorder_.emplace(*compiled_.joined, request_.graph->choice);
+  if (request_.account && joins_events) tally_.emplace(*compiled_.joined);
+  answer::JoinObserver* observer = recorder_ ? &*recorder_ : nullptr;
+  if (tally_) observer = &*tally_;
   session::Input input{
       .plan = compiled_.plan,
       .sources = {},
@@ -170,7 +176,7 @@ void Run::make_session() {
       .beside = {.refused = refused_, .left_out = compiled_.left_out, .attach_ms = attach_ms_},
       .joined = joins_events ? &*compiled_.joined : nullptr,
       .profiles = compiled_.programs.get(),
-      .observer = recorder_ ? &*recorder_ : nullptr,
+      .observer = observer,
       .socket_numbers =
           joins_events && plan::counts_bytes(*compiled_.joined)
               ? std::function([] { return causal::SocketNumbers{target::socket_numbers()}; })
@@ -185,7 +191,8 @@ void Run::make_session() {
     each->set_number(numbers_.next(*each));
     input.sources.push_back(each);
   }
-  input.has_window = numbers_.size() > 1;
+  // What is answered in place has the same window, and says it, as what is answered from events.
+  input.has_window = numbers_.size() > 1 || compiled_.in_place;
   session_.emplace(std::move(input));
 }
 
@@ -254,6 +261,7 @@ Expected<Outcome> Run::close(int stop_descriptor) {
   }
   const Expected<void> finished = session_->finish();
   give_graph();
+  give_account();
   CLEW_TRY(finished);
   log_step(0, "answered");
   return compiled_.launched ? end_of_command(stop_descriptor) : Outcome{};
@@ -261,6 +269,15 @@ Expected<Outcome> Run::close(int stop_descriptor) {
 
 void Run::give_graph() {
   if (recorder_) request_.graph->take(recorder_->finish(compiled_.lowered.clock.epoch_ns));
+}
+
+void Run::give_account() {
+  if (!request_.account) return;
+  const collect::Losses losses = session_->losses();
+  const plan::Joined& joined = *compiled_.joined;
+  request_.account(tally_ ? account_of(joined, *tally_)
+                          : account_in_place(joined, compiled_.plan.contexts, losses),
+                   losses);
 }
 
 Outcome Run::end_of_command(int stop_descriptor) {

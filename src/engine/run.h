@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "code/windows.h"
+#include "engine/join_account.h"
 #include "extension/extension.h"
 #include "output/request_graph.h"
 #include "output/row_sink.h"
@@ -54,6 +55,8 @@ struct Request {
   std::string from_path;  // Only for replay().
   bool in_place = false;  // Joins are answered where their events happen (plan/in_place.h).
   std::optional<GraphRequest> graph;
+  // Of a query with joins: what it has carried is counted, and given away behind the answer.
+  std::function<void(JoinAccount, const collect::Losses&)> account;
   // Is asked once what the columns of the answer will be, before any process is touched; an error
   // ends the session there. May be empty.
   std::function<Expected<void>(output::Columns)> accept;

@@ -252,6 +252,7 @@ Expected<void> Tracee::make_reader(const plan::Lowered& lowered, bool follow_for
   view.dense_words = lowered.dense_words;
   view.event_words = lowered.event_words;
   view.follow_forks = follow_forks;
+  view.duty_words = lowered.duty_words;
   if (lowered.fuel_offset != 0) {
     view.fuel_offset = lowered.fuel_offset;
     view.fuel_words = plan::kFuelWords;

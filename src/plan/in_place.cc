@@ -71,12 +71,17 @@ bool is_of_process(const Expression& expression) {
 
 class Maker {
  public:
-  explicit Maker(const Joined& joined) : joined_(joined), stage_(joined.stages[0]) {}
+  explicit Maker(const Joined& joined)
+      : joined_(joined), asked_(joined.stages[0].query), stage_(joined.stages[0]) {}
 
   Expected<InPlace> run();
+  // What is looked at: where an error is.
+  [[nodiscard]] query::Span place() const { return place_; }
 
  private:
-  Expected<void> check() const;
+  Expected<void> check();
+  void look_at(size_t stream);
+  void look_at_column(size_t column);
   [[nodiscard]] const JoinStage* groups_of(size_t bag) const;
   Expression next_in(uint16_t at, const query::Type& type);
   Expected<void> add_column(uint16_t bag, size_t column, std::optional<Expression> value);
@@ -84,12 +89,12 @@ class Maker {
   Expected<void> add_columns(uint16_t bag);
   Expected<void> carry(uint16_t bag, uint16_t other);
   Expected<void> make_bags();
-  Expected<Duty> make_duty(size_t source) const;
+  Expected<Duty> make_duty(size_t source);
   Expected<Duty> act_of(const JoinRole& role, size_t source) const;
   void add_source(size_t source, Duty duty);
   [[nodiscard]] Expression at_source(size_t column, size_t source) const;
   [[nodiscard]] uint16_t bag_of(const JoinRole& role) const;
-  [[nodiscard]] Expected<Duty> pack_columns(uint16_t bag, size_t source) const;
+  Expected<Duty> pack_columns(uint16_t bag, size_t source);
   [[nodiscard]] Expected<Duty> pack_cells(uint16_t bag, size_t source) const;
   [[nodiscard]] std::optional<Expression> condition_of(size_t source) const;
   [[nodiscard]] const Expression* field_of(size_t column) const;
@@ -104,7 +109,9 @@ class Maker {
   };
 
   const Joined& joined_;
+  const Query& asked_;
   const JoinStage& stage_;
+  query::Span place_{};
   InPlace result_;
   std::vector<std::vector<Content>> contents_;     // By bag.
   std::vector<std::vector<size_t>> carried_with_;  // By bag: it, and whose events come along.
@@ -143,9 +150,31 @@ Expected<void> check_groups(const JoinStage& groups) {
   return refuse("of what happened before, only integers' count, sum, avg, min and max are kept");
 }
 
-Expected<void> Maker::check() const {
+// `from`, or a join.
+void Maker::look_at(size_t stream) {
+  if (stream != 0) {
+    place_ = asked_.joins[stream - 1].span;
+  } else if (!asked_.sources.empty()) {
+    place_ = asked_.sources[0].span;
+  }
+}
+
+// Where the query asks for it first.
+void Maker::look_at_column(size_t column) {
+  query::any_at_event(stage_.rest, [&](const Expression& root) {
+    return query::contains(root, [&](const Expression& node) {
+      const bool is_it = node.kind == ExpressionKind::Input && node.index == column &&
+                         node.span.end > node.span.begin;
+      if (is_it) place_ = node.span;
+      return is_it;
+    });
+  });
+}
+
+Expected<void> Maker::check() {
   for (size_t i = 0; i < stage_.joins.size(); ++i) {
     const JoinStage::Join& join = stage_.joins[i];
+    look_at(i + 1);
     if (join.left) return refuse("a left join has rows of what is not there");
     if (const JoinStage* const groups = groups_of(i)) {
       CLEW_TRY(check_groups(*groups));
@@ -187,6 +216,7 @@ Expression Maker::next_in(uint16_t at, const query::Type& type) {
 // A column of the joined row is packed here, for those that are later still.
 Expected<void> Maker::add_column(uint16_t bag, size_t column, std::optional<Expression> value) {
   const query::Input& input = stage_.rest.inputs[column];
+  look_at_column(column);
   if (input.type.kind != query::TypeKind::Integer && input.type.kind != query::TypeKind::String)
     return refuse(fmt::format("'{}' is no integer and no text", input.name));
   packed_[column] = next_in(bag, input.type);
@@ -340,14 +370,7 @@ std::optional<Expression> Maker::condition_of(size_t source) const {
   return condition;
 }
 
-tl::unexpected<Error> known_to_tracer(const Expression& value, const Joined& joined,
-                                      size_t source) {
-  return refuse(fmt::format("'{}' of {} is known to the tracer alone",
-                            query::print(value, joined.events),
-                            query::print(joined.events.sources[source])));
-}
-
-Expected<Duty> Maker::pack_columns(uint16_t bag, size_t source) const {
+Expected<Duty> Maker::pack_columns(uint16_t bag, size_t source) {
   Duty duty{.kind = Duty::Kind::Pack, .bag = bag};
   const JoinStage::Stream& stream = stage_.streams[bag + 1U];
   for (const Content& content : contents_[bag]) {
@@ -355,7 +378,11 @@ Expected<Duty> Maker::pack_columns(uint16_t bag, size_t source) const {
                            ? *content.value
                            : at_source(stream.columns[content.column - stream.begin], source);
     if (is_of_process(value)) value = nothing(query::kInt32);  // Read where it is unpacked.
-    if (!probe_can(value)) return known_to_tracer(value, joined_, source);
+    if (!probe_can(value)) {
+      look_at_column(content.column);
+      return refuse(fmt::format("'{}' is known to the tracer alone",
+                                stage_.rest.inputs[content.column].name));
+    }
     duty.operands.push_back(std::move(value));
   }
   return duty;
@@ -373,7 +400,11 @@ Expected<Duty> Maker::pack_cells(uint16_t bag, size_t source) const {
       node = at_source(groups.streams[0].columns[node.index], source);
       return true;
     });
-    if (!probe_can(cell.arguments[0])) return known_to_tracer(cell.arguments[0], joined_, source);
+    if (!probe_can(cell.arguments[0])) {
+      return refuse(fmt::format("'{}' of {} is known to the tracer alone",
+                                query::print(cell.arguments[0], joined_.events),
+                                query::print(joined_.events.sources[source])));
+    }
     duty.cells.push_back(std::move(cell));
   }
   return duty;
@@ -388,7 +419,7 @@ uint16_t Maker::bag_of(const JoinRole& role) const {
   return static_cast<uint16_t>(bag);
 }
 
-Expected<Duty> Maker::make_duty(size_t source) const {
+Expected<Duty> Maker::make_duty(size_t source) {
   const Source& place = joined_.events.sources[source];
   if (query::is_kernel_source(place.kind))
     return refuse(fmt::format("{} is in the kernel", query::print(place)));
@@ -465,26 +496,53 @@ Expected<InPlace> Maker::run() {
   result_.query = stage_.rest;
   restore_fields();
   for (size_t source = 0; source < joined_.events.sources.size(); ++source) {
+    const JoinRole& role = joined_.roles[source][0];
+    if (!role.carrier) look_at(role.stage == 0 ? role.stream : bag_of(role) + 1U);
     Duty duty = CLEW_TRY(make_duty(source));
     add_source(source, std::move(duty));
   }
   return std::move(result_);
 }
 
+// The first that the probes do not compute.
+query::Span beyond_probes(const Plan& plan) {
+  const Query& query = plan.query;
+  const auto is_behind = [&plan](OperatorKind kind, size_t index) {
+    return !plan.pushed(kind, static_cast<uint16_t>(index));
+  };
+  for (size_t i = 0; i < query.where.size(); ++i) {
+    if (is_behind(OperatorKind::Filter, i)) return query.where[i].span;
+  }
+  for (size_t i = 0; i < query.values.size(); ++i) {
+    if (is_behind(OperatorKind::Select, i)) return query.values[i].expression.span;
+  }
+  for (const query::Aggregate& aggregate : query.aggregates) {
+    for (const Expression& argument : aggregate.arguments) {
+      if (!all_probes_can(query, argument)) return argument.span;
+    }
+  }
+  return query.sources[0].span;
+}
+
 }  // namespace
 
-Expected<void> check_in_place(const Plan& plan) {
+Expected<void> check_in_place(const Plan& plan, const query::Reporter& report) {
   const bool is_counted = plan.query.shape == query::Shape::Events ||
                           plan.has(OperatorKind::PartialGroup) ||
                           plan.has(OperatorKind::PartialAggregate);
   if (plan.contexts.duties.empty() || is_counted) return {};
-  return refuse(
-      "a condition, a key or an aggregate is not computed in probes (patterns, parts of "
-      "texts, floating point)");
+  return report.fail(
+      beyond_probes(plan),
+      refuse("this is not computed in probes (patterns, parts of texts, floating point)")
+          .value()
+          .message);
 }
 
-Expected<InPlace> in_place(const Joined& joined) {
-  return Maker(joined).run();
+Expected<InPlace> in_place(const Joined& joined, const query::Reporter& report) {
+  Maker maker(joined);
+  Expected<InPlace> made = maker.run();
+  if (!made) return report.fail(maker.place(), made.error().message);
+  return made;
 }
 
 }  // namespace clew::plan

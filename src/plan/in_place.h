@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "causal/edge.h"
 #include "plan/joined.h"
+#include "query/diagnostic.h"
 #include "query/query.h"
 
 namespace clew::plan {
@@ -50,9 +51,19 @@ struct Bag {
   }
 };
 
+// What programs of joins in place count for `explain --run`, by source.
+enum class DutyCounter : uint32_t {
+  Events,     // That pass the condition.
+  InRequest,  // Of them. Pack and Answer.
+  Done,       // Packed; unpacked; acted, and a take or join found what was handed over.
+  Passed,     // Of what was unpacked: the conditions on joined rows. Answer.
+};
+inline constexpr uint32_t kDutyCounters = 4;
+
 struct Contexts {
   std::vector<Duty> duties;  // By source; none: the query has no joins in place.
   std::vector<Bag> bags;
+  bool are_counted = false;  // DutyCounter
 
   [[nodiscard]] bool answers(uint16_t source) const {
     return duties.empty() || duties[source].kind == Duty::Kind::Answer;
@@ -74,9 +85,9 @@ bool is_known_at_hit(const query::Expression& object);
 struct Plan;
 // Errors: InvalidQuery, where groups are not counted in probes, so that all their events would
 // come.
-Expected<void> check_in_place(const Plan& plan);
+Expected<void> check_in_place(const Plan& plan, const query::Reporter& report);
 
-// Errors: InvalidQuery, with the reason why the query cannot be answered so.
-Expected<InPlace> in_place(const Joined& joined);
+// Errors: InvalidQuery with place, and the reason why it cannot be answered so.
+Expected<InPlace> in_place(const Joined& joined, const query::Reporter& report);
 
 }  // namespace clew::plan

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "plan/coder.h"
@@ -92,7 +93,7 @@ class Separator {
   void find_shared();
   Expected<void> rewrite_stage(size_t stage, const Query& query);
   Expected<void> rewrite_rest(size_t stage, const Query& query);
-  [[nodiscard]] bool may_push(size_t stage, const Expression& condition) const;
+  [[nodiscard]] std::string_view why_behind(size_t stage, const Expression& condition) const;
   Expected<Expression> rewrite(size_t stage, const Expression& expression);
   void place_streams(size_t stage, const Query& query);
 
@@ -214,26 +215,33 @@ bool probes_can(const Emitter& emitter, const Expression& condition) {
       [&condition](const Source& source) { return probe_can(query::bind(condition, source)); });
 }
 
-bool Separator::may_push(size_t stage, const Expression& condition) const {
+// Empty: the condition may stand in front of the merge.
+std::string_view Separator::why_behind(size_t stage, const Expression& condition) const {
   const Streams streams = streams_of(condition);
-  if (streams.mixed || !streams.only) return false;
-  if (query::contains(condition, is_common_field)) return false;
+  if (streams.mixed) return "it is of several events";
+  if (!streams.only) return "it is of no event";
+  if (query::contains(condition, is_common_field)) return "the tracer knows the names";
   const Emitter& emitter = emitters_[emitter_of_[stage][*streams.only]];
-  if (emitter.shares || !probes_can(emitter, condition)) return false;
-  if (*streams.only == 0) return true;
+  if (emitter.shares) return "another stream has the same events";
+  if (!probes_can(emitter, condition)) return "probes do not compute it";
+  if (*streams.only == 0) return "";
   const JoinStage::Join& join = result_.stages[stage].joins[*streams.only - 1U];
-  return !join.left && join.filter == query::JoinFilter::All;
+  if (join.left) return "a left join keeps what it finds nothing for";
+  if (join.filter != query::JoinFilter::All) return "others that pass are not taken instead";
+  return "";
 }
 
 Expected<void> Separator::rewrite_rest(size_t stage, const Query& query) {
   Query& rest = result_.stages[stage].rest;
   for (size_t i = 0; i < query.where.size(); ++i) {
     const Expression plain = without_lets(query.where[i], query);
-    if (may_push(stage, plain)) {
+    const std::string_view why = why_behind(stage, plain);
+    if (why.empty()) {
       result_.stages[stage].pushed.push_back(i);
       emitters_[emitter_of_[stage][*streams_of(plain).only]].filters.push_back(plain);
     } else {
       rest.where.push_back(CLEW_TRY(rewrite(stage, plain)));
+      result_.stages[stage].behind.push_back({.condition = i, .why = why});
     }
   }
   for (const query::NamedExpression& value : query.values) {

@@ -17,6 +17,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -44,8 +45,14 @@ struct JoinStage {
   std::vector<Stream> streams;
   std::vector<Join> joins;     // Of streams 1, 2, …
   std::vector<size_t> pushed;  // Conditions of the query that stand in front of the merge.
-  size_t width = 0;            // Of the joined row.
-  query::Query query;          // What it was made of.
+  // A condition of the query that stands behind the join, as rest.where has it, and why.
+  struct Behind {
+    size_t condition = 0;
+    std::string_view why;
+  };
+  std::vector<Behind> behind;
+  size_t width = 0;    // Of the joined row.
+  query::Query query;  // What it was made of.
   // Over joined rows, whose columns are its inputs. It has no sources. That of a subquery has its
   // columns as values; with groups its rows are made where they are joined, of what it has so far.
   query::Query rest;
@@ -73,14 +80,29 @@ struct Joined {
   bool carriers_read_memory = false;
 };
 
-// One line per operator, from the probes to the answer, in the words of the query that it was.
-// `is_there`: whether a source of `events` has any site. `programs`: what is known of each.
-std::string print(const Joined& joined, const std::function<bool(uint16_t)>& is_there,
-                  const std::vector<std::string>& programs);
+// One line of how a joined query runs, for people and for programs.
+struct PlanLine {
+  std::string tier;
+  std::string what;
+  // Of a condition: its text, and, where it stands behind the join, why.
+  std::string condition{};
+  std::string why{};
+  // Of a join: what it stands for in the query, and what is kept of its events.
+  std::string stream{};
+  std::vector<std::string> fields{};
+};
+std::string print(const std::vector<PlanLine>& lines);
+// The lines that plan::print() gives.
+std::vector<PlanLine> lines_of(std::string_view printed);
+
+// From the probes to the answer, in the words of the query that it was. `is_there`: whether a
+// source of `events` has any site. `programs`: what is known of each.
+std::vector<PlanLine> explain(const Joined& joined, const std::function<bool(uint16_t)>& is_there,
+                              const std::vector<std::string>& programs);
 struct Plan;
 // The same of one that is answered in place.
-std::string print_in_place(const Plan& plan, const Joined& joined,
-                           const std::function<bool(uint16_t)>& is_there);
+std::vector<PlanLine> explain_in_place(const Plan& plan, const Joined& joined,
+                                       const std::function<bool(uint16_t)>& is_there);
 // Whether the kernel says who sends which bytes to whom.
 bool follows_messages(const Joined& joined);
 bool counts_bytes(const Joined& joined);

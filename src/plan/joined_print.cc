@@ -2,8 +2,10 @@
 // A query with joins, as `explain` shows it.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -112,16 +114,17 @@ std::string describe(const query::Join& join) {
                      join.left ? ", or a row without" : "");
 }
 
-std::string describe_packed(const query::Join& join, const Bag& bag) {
-  switch (bag.kind) {
-    case abi::BagKind::First:
-      return join.name + ", the first";
-    case abi::BagKind::MostRecent:
-      return join.name + ", the most recent";
-    case abi::BagKind::Cells:
-      return fmt::format("{}: {} of all", join.name, names_of(join.subquery[0].columns));
-  }
-  return "";
+std::string describe_packed(const query::Join& join, const Bag& bag, std::string_view source,
+                            const std::vector<std::string>& fields) {
+  std::string what = join.name;
+  if (bag.kind == abi::BagKind::First) what += ", the first";
+  if (bag.kind == abi::BagKind::MostRecent) what += ", the most recent";
+  if (bag.kind == abi::BagKind::Cells)
+    what += fmt::format(": {} of all", names_of(join.subquery[0].columns));
+  const bool names_fields = bag.kind != abi::BagKind::Cells && !fields.empty();
+  return fmt::format("{} packs {} of the request: {} bytes{}{}", source, what, bag.packed_bytes(),
+                     names_fields ? ", " : "",
+                     names_fields ? fmt::to_string(fmt::join(fields, ", ")) : "");
 }
 
 }  // namespace
@@ -142,62 +145,167 @@ bool counts_bytes(const Joined& joined) {
   });
 }
 
-std::string print(const Joined& joined, const std::function<bool(uint16_t)>& is_there,
-                  const std::vector<std::string>& programs) {
+std::string print(const std::vector<PlanLine>& lines) {
   std::string text;
-  const auto line = [&text](std::string_view tier, const std::string& what) {
-    text += fmt::format("  {:<8} {}\n", tier, what);
-  };
-  for (const JoinStage& each : joined.stages) {
-    for (const size_t condition : each.pushed)
-      line("probe", "filter " + query::print(each.query.where[condition], each.query));
+  for (const PlanLine& line : lines)
+    text += fmt::format("  {:<8} {}\n", line.tier, line.what);
+  return text;
+}
+
+std::vector<PlanLine> lines_of(std::string_view printed) {
+  constexpr size_t kTier = 2, kWhat = 11;  // Where they begin.
+  std::vector<PlanLine> lines;
+  while (!printed.empty()) {
+    const std::string_view line = printed.substr(0, printed.find('\n'));
+    printed.remove_prefix(std::min(printed.size(), line.size() + 1));
+    const std::string_view from_tier = line.substr(std::min(line.size(), kTier));
+    lines.push_back({.tier = std::string(from_tier.substr(0, from_tier.find(' '))),
+                     .what = std::string(line.substr(std::min(line.size(), kWhat)))});
   }
-  const JoinStage& stage = joined.stages[0];
-  line("node", "merge the streams of all probes and threads");
+  return lines;
+}
+
+namespace {
+
+void add_lines(std::string_view printed, std::vector<PlanLine>& lines) {
+  std::vector<PlanLine> more = lines_of(printed);
+  std::move(more.begin(), more.end(), std::back_inserter(lines));
+}
+
+constexpr const char* kProbe = "probe";
+constexpr const char* kNode = "node";
+
+// What is kept of a joined stream's events, as the query calls it.
+std::vector<std::string> fields_of(const JoinStage& stage, size_t stream) {
+  const JoinStage::Stream& of = stage.streams[stream];
+  std::vector<std::string> fields;
+  for (size_t i = 0; i < of.columns.size(); ++i)
+    fields.push_back(stage.rest.inputs[of.begin + i].name);
+  return fields;
+}
+
+void add_filter_in_front(const Query& query, size_t condition, std::string_view place,
+                         std::vector<PlanLine>& lines) {
+  const std::string text = query::print(query.where[condition], query);
+  lines.push_back(
+      {.tier = kProbe, .what = fmt::format("filter {}{}", text, place), .condition = text});
+}
+
+PlanLine filter_behind(const Query& query, const JoinStage::Behind& behind, std::string_view tier) {
+  const std::string text = query::print(query.where[behind.condition], query);
+  return {.tier = std::string(tier),
+          .what = fmt::format("filter {}, behind the join: {}", text, behind.why),
+          .condition = text,
+          .why = std::string(behind.why)};
+}
+
+// A query that is joined has streams, joins and conditions of its own.
+void add_stage(const Joined& joined, size_t at, const Query& query, std::vector<PlanLine>& lines) {
+  const JoinStage& stage = joined.stages[at];
+  for (size_t i = 0; i < query.joins.size(); ++i) {
+    const std::vector<std::string> fields = fields_of(stage, i + 1);
+    const auto& subquery = stage.streams[i + 1].subquery;
+    if (subquery) add_stage(joined, *subquery, query.joins[i].subquery[0], lines);
+    lines.push_back({.tier = kNode,
+                     .what = fmt::format(
+                         "{}; kept of each: {}", describe(query.joins[i]),
+                         fields.empty() ? "nothing" : fmt::format("{}", fmt::join(fields, ", "))),
+                     .stream = query.joins[i].name,
+                     .fields = fields});
+  }
+  for (const JoinStage::Behind& behind : stage.behind)
+    lines.push_back(filter_behind(query, behind, kNode));
+}
+
+void add_filters_in_front(const Joined& joined, size_t at, const Query& query,
+                          std::string_view place, std::vector<PlanLine>& lines) {
+  const JoinStage& stage = joined.stages[at];
+  for (const size_t condition : stage.pushed)
+    add_filter_in_front(query, condition, place, lines);
+  for (size_t i = 0; i < query.joins.size(); ++i) {
+    const auto& subquery = stage.streams[i + 1].subquery;
+    if (subquery) add_filters_in_front(joined, *subquery, query.joins[i].subquery[0], place, lines);
+  }
+}
+
+}  // namespace
+
+std::vector<PlanLine> explain(const Joined& joined, const std::function<bool(uint16_t)>& is_there,
+                              const std::vector<std::string>& programs) {
+  const Query& query = joined.stages[0].query;
+  std::vector<PlanLine> lines;
+  const auto node = [&lines](std::string what) {
+    lines.push_back({.tier = kNode, .what = std::move(what)});
+  };
+  add_filters_in_front(joined, 0, query, "", lines);
+  node("merge the streams of all probes and threads");
   for (size_t i = 0; i < joined.roles.size(); ++i) {
     for (const JoinRole& role : joined.roles[i]) {
       if (!role.carrier || !is_there(static_cast<uint16_t>(i))) continue;
-      line("node", fmt::format("{} {}", query::print(joined.events.sources[i]),
-                               describe(*role.carrier, joined.least_cause)));
+      node(fmt::format("{} {}", query::print(joined.events.sources[i]),
+                       describe(*role.carrier, joined.least_cause)));
     }
   }
   for (const std::string& program : programs)
-    line("node", program);
-  for (const query::Join& join : stage.query.joins)
-    line("node", describe(join));
-  Plan rest = plain(stage.query);
-  std::erase_if(rest.operators, [&stage](const Operator& op) {
-    const auto& pushed = stage.pushed;
-    const bool is_pushed = op.kind == OperatorKind::Filter &&
-                           std::find(pushed.begin(), pushed.end(), op.index) != pushed.end();
-    return op.kind == OperatorKind::Merge || is_pushed;
+    node(program);
+  add_stage(joined, 0, query, lines);
+  Plan rest = plain(query);
+  std::erase_if(rest.operators, [](const Operator& op) {
+    return op.kind == OperatorKind::Filter || op.kind == OperatorKind::Merge;
   });
-  return text + print(rest);
+  add_lines(print(rest), lines);
+  return lines;
 }
 
-std::string print_in_place(const Plan& plan, const Joined& joined,
-                           const std::function<bool(uint16_t)>& is_there) {
-  std::string text;
-  const auto line = [&text](const std::string& what) {
-    text += fmt::format("  {:<8} {}\n", "probe", what);
-  };
+namespace {
+
+// The answer's part: what is unpacked, then the conditions and the rest of its plan.
+void add_answer(const Plan& plan, const Joined& joined, const Query& query,
+                std::vector<PlanLine>& lines) {
+  for (const query::Join& join : query.joins) {
+    lines.push_back(
+        {.tier = kProbe, .what = fmt::format("unpack {}: go on where it is packed", join.name)});
+  }
+  for (const Operator& op : plan.operators) {
+    if (op.kind == OperatorKind::Filter) {
+      const bool is_in_probe = plan.pushed(OperatorKind::Filter, op.index);
+      lines.push_back(
+          filter_behind(query, joined.stages[0].behind[op.index], is_in_probe ? kProbe : kNode));
+      continue;
+    }
+    Plan one{.query = query, .operators = {op}};
+    add_lines(print(one), lines);
+  }
+}
+
+}  // namespace
+
+std::vector<PlanLine> explain_in_place(const Plan& plan, const Joined& joined,
+                                       const std::function<bool(uint16_t)>& is_there) {
+  const Query& query = joined.stages[0].query;
+  std::vector<PlanLine> lines;
   const Contexts& contexts = plan.contexts;
-  const std::vector<query::Join>& joins = joined.stages[0].query.joins;
+  add_filters_in_front(joined, 0, query, ", in front of what its event packs or unpacks", lines);
   for (size_t i = 0; i < contexts.duties.size(); ++i) {
     if (!is_there(static_cast<uint16_t>(i))) continue;
     const std::string source = query::print(joined.events.sources[i]);
     const Duty& duty = contexts.duties[i];
     if (duty.kind == Duty::Kind::Act) {
-      line(fmt::format("{} {}", source, describe(*joined.roles[i][0].carrier, joined.least_cause)));
+      lines.push_back(
+          {.tier = kProbe,
+           .what = fmt::format("{} {}", source,
+                               describe(*joined.roles[i][0].carrier, joined.least_cause))});
     } else if (duty.kind == Duty::Kind::Pack) {
       const Bag& bag = contexts.bags[duty.bag];
-      line(fmt::format("{} packs {} of the request: {} bytes", source,
-                       describe_packed(joins[duty.bag], bag), bag.packed_bytes()));
+      const std::vector<std::string> fields = fields_of(joined.stages[0], duty.bag + size_t{1});
+      lines.push_back({.tier = kProbe,
+                       .what = describe_packed(query.joins[duty.bag], bag, source, fields),
+                       .stream = query.joins[duty.bag].name,
+                       .fields = fields});
     }
   }
-  for (const query::Join& join : joins)
-    line(fmt::format("unpack {}: go on where it is packed", join.name));
-  return text + print(plan);
+  add_answer(plan, joined, query, lines);
+  return lines;
 }
 
 }  // namespace clew::plan

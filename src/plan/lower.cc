@@ -316,13 +316,9 @@ Expected<void> Lowering::count(Coder& coder, uint16_t index, const Use& use) {
     CLEW_TRY(coder.measure_elapsed(use.time || result_.form == StateForm::Events));
   }
   coder.prepare_extensions(use.functions);
-  if (const Duty* const duty = duty_of(index)) {
-    if (duty->condition) CLEW_TRY(coder.require(*duty->condition));
-    if (duty->kind == Duty::Kind::Pack) return pack(coder, *duty, use);
-    if (duty->kind == Duty::Kind::Act) return act(coder, *duty);
-    unpack(coder, *duty);
-  }
+  if (duty_of(index) != nullptr && !CLEW_TRY(perform(coder, index, use))) return {};
   CLEW_TRY(filters(coder));
+  count_of_duty(coder, index, DutyCounter::Passed);
   return result_.form == StateForm::Events ? emit_event(coder, index) : update_cells(coder, source);
 }
 

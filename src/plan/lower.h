@@ -110,6 +110,7 @@ struct Lowered {
   // In the window, when functions with loops are called: the count of hits that were not looked at,
   // then kFuelWords counts of hits out of fuel, by probe. 0 = none.
   uint32_t fuel_offset = 0;
+  uint32_t duty_words = 0;  // Counts of joins in place (DutyCounter), in front of their counters.
   std::optional<uint32_t>
       passed_dense;  // Index in state.dense of the count of all hits that passed.
 

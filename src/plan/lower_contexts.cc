@@ -41,8 +41,10 @@ Expected<void> Lowering::place_contexts() {
   layout.bags = static_cast<uint16_t>(plan_.contexts.bags.size());
   layout.bag_words = plan_.contexts.bag_words();
   CLEW_ASSERT(layout.words() <= abi::kContextWordsMax);
-  layout.offset =
-      place(abi::kContextCountersBytes + uint64_t{8} * layout.words()) + abi::kContextCountersBytes;
+  if (plan_.contexts.are_counted)
+    result_.duty_words = kDutyCounters * static_cast<uint32_t>(plan_.contexts.duties.size());
+  const uint32_t counters = 8 * result_.duty_words + abi::kContextCountersBytes;
+  layout.offset = place(counters + uint64_t{8} * layout.words()) + counters;
   const uint32_t block_bytes = 8 * layout.block_words();
   layout.blocks_log2 =
       static_cast<uint16_t>(std::bit_width(abi::kContextBlocksBytes / block_bytes) - 1);
@@ -71,6 +73,14 @@ void Lowering::count_of_contexts(Coder& coder, abi::ContextCounter counter) cons
                    8 * static_cast<uint32_t>(counter));
 }
 
+// In front of the counters of contexts.
+void Lowering::count_of_duty(Coder& coder, uint16_t source, DutyCounter counter) const {
+  if (result_.duty_words == 0) return;
+  const uint32_t word = kDutyCounters * source + static_cast<uint32_t>(counter);
+  coder.count_loss(result_.layout.contexts.offset - abi::kContextCountersBytes -
+                   8 * (result_.duty_words - word));
+}
+
 // Leaves when the register is 0, and counts that.
 void Lowering::require(Coder& coder, Register value, abi::ContextCounter otherwise) {
   const Label none = coder.builder().label();
@@ -83,10 +93,12 @@ void Lowering::require(Coder& coder, Register value, abi::ContextCounter otherwi
 }
 
 // r9 = the context of the thread; leaves when it is in no request.
-void Lowering::open_context(Coder& coder) {
+void Lowering::open_context(Coder& coder, const Duty& duty) {
   coder.builder().call(abi::Accessor::ContextOpen);
   require(coder, Register::R0, abi::ContextCounter::NoRequest);
   coder.builder().move(Register::R9, Register::R0);
+  count_of_duty(coder, static_cast<uint16_t>(&duty - plan_.contexts.duties.data()),
+                DutyCounter::InRequest);
 }
 
 // r0 = the number of this packed event, one more than the last one's. Uses r9.
@@ -100,7 +112,7 @@ void Lowering::count_event(Coder& coder) {
 
 // Leaves unless there is an event of each joined stream.
 void Lowering::unpack(Coder& coder, const Duty& duty) {
-  open_context(coder);
+  open_context(coder, duty);
   for (const query::Expression& number : duty.operands) {
     const uint32_t offset = environment_.packed_at(number) - result_.layout.contexts.offset;
     coder.builder().load(Size::Double, Register::R2, Register::R9, static_cast<int32_t>(offset));
@@ -143,7 +155,7 @@ Expected<void> Lowering::pack_cells(Coder& coder, const Duty& duty) {
   prepared.reserve(duty.cells.size());
   for (const query::Aggregate& cell : duty.cells)
     prepared.push_back(CLEW_TRY(prepare(coder, cell)));
-  open_context(coder);
+  open_context(coder, duty);
   coder.builder()
       .load(Size::Double, Register::R0, Register::R9, at)
       .alu(Alu::Add, Register::R0, 1)
@@ -164,7 +176,7 @@ Expected<void> Lowering::pack(Coder& coder, const Duty& duty, const Use& use) {
   isa::Builder& builder = coder.builder();
   const int32_t area = use.memory ? CLEW_TRY(coder.reserve(8 * bag.words)) : 0;
   if (use.memory) CLEW_TRY(store_columns(coder, duty, Register::R10, area));
-  open_context(coder);
+  open_context(coder, duty);
   count_event(coder);
   if (bag.kind == abi::BagKind::First) {
     builder.load(Size::Double, Register::R2, Register::R9, at)
@@ -179,6 +191,26 @@ Expected<void> Lowering::pack(Coder& coder, const Duty& duty, const Use& use) {
         .store(Size::Double, Register::R9, at + offset, Register::R0);
   }
   return {};
+}
+
+// Whether the answer's program goes on behind it.
+Expected<bool> Lowering::perform(Coder& coder, uint16_t source, const Use& use) {
+  const Duty& duty = plan_.contexts.duties[source];
+  if (duty.condition) CLEW_TRY(coder.require(*duty.condition));
+  count_of_duty(coder, source, DutyCounter::Events);
+  switch (duty.kind) {
+    case Duty::Kind::Pack:
+      CLEW_TRY(pack(coder, duty, use));
+      break;
+    case Duty::Kind::Act:
+      CLEW_TRY(act(coder, duty));
+      break;
+    case Duty::Kind::Answer:
+      unpack(coder, duty);
+      break;
+  }
+  count_of_duty(coder, source, DutyCounter::Done);
+  return duty.kind == Duty::Kind::Answer;
 }
 
 Expected<void> Lowering::act(Coder& coder, const Duty& duty) {

@@ -74,6 +74,7 @@ class Lowering {
   }
   Expected<void> place_contexts();
   Expected<void> check_duty(uint16_t source) const;
+  Expected<bool> perform(Coder& coder, uint16_t source, const Use& use);
   void unpack(Coder& coder, const Duty& duty);
   Expected<void> pack(Coder& coder, const Duty& duty, const Use& use);
   Expected<void> pack_cells(Coder& coder, const Duty& duty);
@@ -82,8 +83,9 @@ class Lowering {
                                int32_t offset) const;
   Expected<void> act(Coder& coder, const Duty& duty);
   void count_of_contexts(Coder& coder, abi::ContextCounter counter) const;
+  void count_of_duty(Coder& coder, uint16_t source, DutyCounter counter) const;
   void require(Coder& coder, isa::Register value, abi::ContextCounter otherwise);
-  void open_context(Coder& coder);
+  void open_context(Coder& coder, const Duty& duty);
   void count_event(Coder& coder);
   Expected<void> program(uint16_t source);
   Expected<void> count(Coder& coder, uint16_t source, const Use& use);

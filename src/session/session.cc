@@ -366,14 +366,17 @@ Expected<void> Session::finish() {
 // The programs whose messages bring no request into them.
 void Session::tell_unknown() {
   if (!joins_ || input_.profiles == nullptr) return;
-  std::map<std::string, uint64_t> messages;  // By program.
+  std::map<std::pair<std::string, bool>, uint64_t> messages;  // By program.
   for (const auto& [process, count] : joins_->counts().sockets.unknown)
-    messages[input_.profiles->name_of(process)] += count;
-  for (const auto& [name, count] : messages) {
-    input_.warn(
-        fmt::format("{} read {} message{}, and no [[program]] of a vocabulary says what it "
-                    "does with them: requests end there",
-                    name, count, count == 1 ? "" : "s"));
+    messages[{input_.profiles->name_of(process), input_.profiles->is_guessed(process)}] += count;
+  for (const auto& [program, count] : messages) {
+    const auto& [name, is_guessed] = program;
+    const std::string_view why =
+        is_guessed ? "what it does with them is known by a guess alone, which 'with cause >= "
+                     "heuristic' believes"
+                   : "no [[program]] of a vocabulary says what it does with them";
+    input_.warn(fmt::format("{} read {} message{}, and {}: requests end there", name, count,
+                            count == 1 ? "" : "s", why));
   }
 }
 
@@ -457,6 +460,8 @@ collect::Losses Session::losses_of_events() {
 collect::Losses Session::losses() {
   collect::Losses all = losses_of_events();
   if (joins_) add_joins(joins_->counts(), all);
+  // That none began is said, too.
+  if (!input_.plan.contexts.duties.empty()) all.causal[std::string(collect::kCausalRequests)] += 0;
   return all;
 }
 

@@ -363,6 +363,14 @@ TEST(Command, ADottedPatternListsTracepointsWithoutAProcess) {
   EXPECT_EQ(clew({"list", "--fields", "no_such*"}).status, 1);
 }
 
+TEST(Command, TracepointsOfAProgramAreListedByItsName) {
+  const Child::End redis = clew({"list", "--tracepoints", "redis"});
+  EXPECT_EQ(redis.status, 0) << redis.error;
+  EXPECT_THAT(redis.output, AllOf(HasSubstr("redis.lookup"), Not(HasSubstr("nginx."))));
+  const Child::End nginx = clew({"list", "--tracepoints", "nginx"});
+  EXPECT_THAT(nginx.output, AllOf(HasSubstr("nginx.request"), HasSubstr("a program: ")));
+}
+
 TEST(Command, ListSaysWhatTracepointsDoToRequests) {
   const Child::End end = clew({"list", "clew.*"});
   EXPECT_EQ(end.status, 0) << end.error;

@@ -210,7 +210,7 @@ TEST(InPlace, AreExplained) {
   const Child::End end =
       clew({"explain", "--plan", "in-place", "-p", std::to_string(victim.pid()), kByRequest});
   EXPECT_THAT(end.output, HasSubstr("entry(\"causes!receive\") packs r, the first of the request: "
-                                    "8 bytes\n"));
+                                    "8 bytes, r.arg0\n"));
   EXPECT_THAT(end.output, HasSubstr("(\"clew_cause_put\") hands the request over (explicit)\n"));
   EXPECT_THAT(end.output, Not(HasSubstr("haproxy")));  // It is not there.
 }
@@ -265,6 +265,33 @@ TEST(InPlace, WhatCannotBeIsSaid) {
   EXPECT_THAT(said(from + "join r in First(entry(\"causes!receive\")) on r -> w groupby "
                           "str(r.arg0) like \"%a%\" as b select b, count()"),
               HasSubstr("not computed in probes"));
+}
+
+// As other errors have it; fields are called as the query calls them.
+TEST(InPlace, WhatCannotBeHasItsPlace) {
+  Victim victim("causes");
+  const auto said = [&](const std::string& query) {
+    return run_clew({"run", query, "-p", std::to_string(victim.pid()), "--plan", "in-place"}).error;
+  };
+  const std::string from = "from w in entry(\"causes!work\")\n";
+  EXPECT_THAT(said(from + "join r in entry(\"causes!receive\") on r -> w select count()"),
+              HasSubstr("query:2:1: error: "));
+  const std::string name = said(from +
+                                "join r in First(entry(\"causes!receive\")) on r -> w\n"
+                                "groupby r.comm select count()");
+  EXPECT_THAT(name, HasSubstr("'r.comm' is known to the tracer alone"));
+  EXPECT_THAT(name, HasSubstr("query:3:9: error: "));
+  EXPECT_THAT(said(from + "join r in First(entry(\"causes!receive\")) on r -> w\n"
+                          "groupby str(r.arg0) like \"%a%\" as b select b, count()"),
+              HasSubstr("query:3:"));
+}
+
+TEST(InPlace, ThatNoRequestBeganIsSaidAndSoIsTheWindow) {
+  Victim victim("causes");
+  Tracer tracer = Tracer::attach(victim.pid(), kByRequest, kInPlace);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.summary.at("by_cause").at("requests"), 0);
+  EXPECT_GT(report.summary.at("window_ms").get<double>(), 0.0);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr uint64_t kEach = 100;  // Of each of three clients.
 
@@ -159,6 +160,28 @@ TEST_F(Streams, OfAProgramThatIsNotBelievedAreExplained) {
           .output;
   EXPECT_THAT(output, HasSubstr("writes onward for the oldest message that nothing was written for "
                                 "(heuristic), not believed: requests end there\n"));
+}
+
+// It is not missing: it is known, and not well enough.
+TEST_F(Streams, OfAProgramThatIsNotBelievedSayHowItWouldBe) {
+  say("last", "heuristic");
+  Victim relay("relay");
+  EXPECT_THAT(run_clew({"run", back_by_front(), "-p", std::to_string(relay.pid()), "--vocabulary",
+                        path_.string()})
+                  .error,
+              HasSubstr("what relay does with messages is known by a guess alone, which 'with "
+                        "cause >= heuristic' believes\n"));
+  // Where another one is believed, its messages end requests.
+  std::ofstream(path_, std::ios::app) << "[[program]]\nname = \"sites\"\nonward = \"last\"\n";
+  const Victim sites("sites");
+  std::vector<std::string> more = arguments();
+  more.insert(more.end(), {"-p", std::to_string(sites.pid())});
+  Tracer tracer = Tracer::attach(relay.pid(), back_by_front(), more);
+  relay.run(1);
+  const Report report = tracer.finish();
+  EXPECT_THAT(report.error, HasSubstr("known by a guess alone, which 'with cause >= heuristic' "
+                                      "believes: requests end there\n"));
+  EXPECT_THAT(report.error, Not(HasSubstr("no [[program]]")));
 }
 
 // There and back: what the front one does with an answer, and the work that was done for it.

@@ -95,8 +95,19 @@ Tracer Tracer::attach(pid_t pid, const std::string& query, const std::vector<std
                       bool as_nobody) {
   std::vector<std::string> arguments = {"run", query, "-p", std::to_string(pid), "--json"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  Tracer tracer{Child(
-      {.arguments = command(arguments), .folder = as_nobody ? "/" : "", .as_nobody = as_nobody})};
+  return armed(Child(
+      {.arguments = command(arguments), .folder = as_nobody ? "/" : "", .as_nobody = as_nobody}));
+}
+
+Tracer Tracer::explain(pid_t pid, const std::string& query, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"explain", "--run", "--json",
+                                        query,     "-p",    std::to_string(pid)};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return armed(Child({.arguments = command(arguments)}));
+}
+
+Tracer Tracer::armed(Child child) {
+  Tracer tracer(std::move(child));
   for (;;) {
     const std::optional<std::string> line = tracer.child_.read_error_line();
     if (!line) throw std::runtime_error("clew ended before it was armed: " + tracer.said_);

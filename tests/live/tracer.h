@@ -40,6 +40,9 @@ class Tracer {
   // Attaches and returns when the sites are armed. `more` are further arguments of `clew run`.
   static Tracer attach(pid_t pid, const std::string& query,
                        const std::vector<std::string>& more = {}, bool as_nobody = false);
+  // The same of `clew explain --run --json`, whose lines are the rows.
+  static Tracer explain(pid_t pid, const std::string& query,
+                        const std::vector<std::string>& more = {});
   // Ctrl-C: detaches and returns the answer.
   Report finish();
   // Waits for an end that comes by itself.
@@ -48,6 +51,7 @@ class Tracer {
 
  private:
   explicit Tracer(Child child) : child_(std::move(child)) {}
+  static Tracer armed(Child child);
   Child child_;
   std::string said_;
 };
