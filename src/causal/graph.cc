@@ -37,7 +37,8 @@ std::vector<Reach> united(const std::vector<Reach>& a, const std::vector<Reach>&
 Graph::Request* Graph::find(uint64_t request) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return nullptr;
-  ages_.splice(ages_.end(), ages_, found->second.age);
+  std::list<uint64_t>& ages = ages_of(found->second);
+  ages.splice(ages.end(), ages, found->second.age);
   return &found->second;
 }
 
@@ -45,13 +46,18 @@ void Graph::drop(uint64_t request, bool is_over) {
   const auto found = requests_.find(request);
   CLEW_ASSERT(found != requests_.end());
   reaches_ -= found->second.reaches;
-  ages_.erase(found->second.age);
+  ages_of(found->second).erase(found->second.age);
   requests_.erase(found);
   gone_.push_back(request);
   if (observer_ != nullptr) observer_->is_gone(request, is_over);
 }
 
+// Who receives a message of one that only messages carry will know, and be counted.
 bool Graph::forget_one() {
+  if (!idle_.empty()) {
+    drop(idle_.front(), true);
+    return true;
+  }
   if (ages_.empty()) return false;
   drop(ages_.front(), false);
   ++counts_.forgotten;
@@ -60,12 +66,23 @@ bool Graph::forget_one() {
 
 // --- who is where --------------------------------------------------------------------------------
 
+// Somebody has come into it or left.
+void Graph::settle(Request& request) {
+  const bool is_idle = request.references == request.messages;
+  if (is_idle == request.is_idle) return;
+  std::list<uint64_t>& from = ages_of(request);
+  request.is_idle = is_idle;
+  std::list<uint64_t>& to = ages_of(request);
+  to.splice(to.end(), from, request.age);
+}
+
 // One less is in it.
 void Graph::release(uint64_t request) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
   CLEW_ASSERT(found->second.references > 0);
-  if (--found->second.references == 0) drop(request, true);
+  if (--found->second.references == 0) return drop(request, true);
+  settle(found->second);
 }
 
 template <typename Who>
@@ -79,6 +96,9 @@ void Graph::leave(Places<Who>& places, const Who& who) {
     const auto request = requests_.find(place.request);
     if (request != requests_.end()) request->second.segments[place.segment].has_thread = false;
     if (observer_ != nullptr) observer_->leaves(place);
+  } else if (who.is_message()) {
+    const auto request = requests_.find(place.request);
+    if (request != requests_.end()) --request->second.messages;
   }
   release(place.request);
 }
@@ -96,7 +116,10 @@ Graph::Place* Graph::place_of(Places<Who>& places, const Who& who) {
 // The request is held before the one that `who` leaves may end: they can be one.
 template <typename Who>
 void Graph::set(Places<Who>& places, const Who& who, const Place& place, size_t limit) {
-  ++requests_.at(place.request).references;
+  Request& request = requests_.at(place.request);
+  ++request.references;
+  if constexpr (std::is_same_v<Who, ContextKey>) request.messages += who.is_message() ? 1 : 0;
+  settle(request);
   leave(places, who);
   if (places.all.size() >= limit) leave(places, Who(places.ages.front()));
   places.ages.push_back(who);
@@ -366,8 +389,10 @@ std::optional<uint64_t> Graph::request_of(ContextKey key) {
 }
 
 void Graph::lose() {
-  while (!ages_.empty())
-    drop(ages_.front(), false);
+  for (std::list<uint64_t>* const ages : {&ages_, &idle_}) {
+    while (!ages->empty())
+      drop(ages->front(), false);
+  }
   threads_ = {};
   keys_ = {};
 }

@@ -7,8 +7,10 @@
 // happened before an event is then a step in each of some segments (Lamport, "Time, clocks, and the
 // ordering of events in a distributed system", 1978, over the edges of one request alone).
 //
-// A request is over when no thread is in it and nothing that could be taken carries it. Memory is
-// bounded: where there is too much of something, the least recently used request is forgotten.
+// A request is over when no thread is in it and nothing that could be taken carries it. Messages
+// could for ever, so a request that nothing else carries is kept as long as there is room. Memory
+// is bounded: where there is too much of something, the least recently used request is forgotten,
+// first of those that only messages carry.
 #pragma once
 
 #include <array>
@@ -184,9 +186,11 @@ class Graph {
   };
   struct Request {
     std::vector<Segment> segments;
-    size_t references = 0;  // Threads and keys that are in it.
+    size_t references = 0;  // Threads and keys that are in it,
+    size_t messages = 0;    // and those of messages among them.
     size_t reaches = 0;     // That its segments hold, shared ones once.
     std::list<uint64_t>::iterator age;
+    bool is_idle = false;  // Only messages carry it: its age is in idle_.
   };
   // Where somebody is: behind this step. One adds steps to a segment: the thread in which it began.
   using Place = Moment;
@@ -205,6 +209,8 @@ class Graph {
   };
 
   Request* find(uint64_t request);
+  std::list<uint64_t>& ages_of(const Request& request) { return request.is_idle ? idle_ : ages_; }
+  void settle(Request& request);
   template <typename Who>
   Place* place_of(Places<Who>& places, const Who& who);
   template <typename Who>
@@ -230,6 +236,7 @@ class Graph {
   size_t reaches_ = 0;
   std::unordered_map<uint64_t, Request> requests_;
   std::list<uint64_t> ages_;  // Least recently used first.
+  std::list<uint64_t> idle_;  // The same, of those that only messages carry.
   Places<Thread> threads_;
   Places<ContextKey> keys_;
   std::vector<uint64_t> gone_;

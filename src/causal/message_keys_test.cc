@@ -135,6 +135,46 @@ TEST(Messages, ThatAreSentAgainInTheirRequestAreOfTheLastOne) {
   EXPECT_GT(last->number, passed_on->number);
 }
 
+// What only messages carry could be received for ever. It makes room first, and that is no loss.
+TEST(Messages, KeepTheirRequestsWhileThereIsRoom) {
+  Graph graph({.requests = 2});
+  const ContextKey object{.pid = 1, .object = 3};
+  const ContextKey message = *key_of_token(1, 2);
+  graph.begin(kElsewhere);
+  graph.put(kElsewhere, object, EdgeClass::Explicit);
+  graph.end(kElsewhere);
+  graph.begin(kFrom);
+  graph.put(kFrom, message, EdgeClass::Explicit);
+  graph.put(kFrom, *key_of_token(1, 3), EdgeClass::Explicit);
+  graph.end(kFrom);
+  EXPECT_TRUE(graph.request_of(message));
+  graph.begin(kFrom);
+  EXPECT_FALSE(graph.request_of(message));
+  EXPECT_TRUE(graph.request_of(object)) << "it is older, and could be taken";
+  EXPECT_EQ(graph.counts().forgotten, 0);
+  graph.begin(kElsewhere);
+  EXPECT_FALSE(graph.request_of(kFrom)) << "the object was asked for since";
+  EXPECT_EQ(graph.counts().forgotten, 1);
+}
+
+TEST(Messages, BringTheirRequestBackToThreads) {
+  Graph graph({.requests = 2});
+  const ContextKey message = *key_of_token(1, 2);
+  graph.begin(kFrom);
+  graph.put(kFrom, message, EdgeClass::Explicit);
+  graph.end(kFrom);
+  ASSERT_TRUE(graph.admit(message));
+  graph.take(kFrom, message, EdgeClass::Explicit);
+  graph.begin(kElsewhere);
+  graph.put(kElsewhere, *key_of_token(1, 3), EdgeClass::Explicit);
+  graph.end(kElsewhere);
+  graph.begin({.pid = 3, .tid = 3});
+  EXPECT_TRUE(graph.request_of(kFrom)) << "the other one is only in a message";
+  graph.end(kFrom);
+  graph.forget(message);
+  EXPECT_EQ(graph.take_gone().size(), 2U) << "the one that made room, and this one, which is over";
+}
+
 TEST(Messages, OfARequestThatIsForgottenCanBeSentByAnother) {
   Graph graph({.requests = 1});
   const ContextKey message = *key_of_token(1, 2);
