@@ -145,6 +145,19 @@ TEST_F(PipesTest, WhatNobodyKnowsEndsTheRequestOfItsReader) {
   EXPECT_EQ(request_of(kReader), std::nullopt);
 }
 
+// As where a shell begins the second command later.
+TEST_F(PipesTest, KeepWhatIsWrittenBeforeAnybodyReads) {
+  std::vector<uint64_t> requests;
+  for (int i = 0; i < 1'000; ++i) {
+    requests.push_back(begin(kWriter));
+    write(kWriter, 64);
+  }
+  for (const uint64_t request : requests) {
+    read(kReader, 64);
+    ASSERT_EQ(request_of(kReader), request);
+  }
+}
+
 // Though the last answer has come from elsewhere.
 TEST_F(PipesTest, AProgramBeginsAnotherRequestBehindEachAnswer) {
   std::set<uint64_t> all;

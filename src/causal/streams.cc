@@ -40,7 +40,9 @@ std::optional<ContextKey> Streams::send(const StreamKey& key, ByteRange bytes, i
     stream.sent.clear();
     return std::nullopt;
   }
-  if (stream.sent.size() >= (stream.has_reader ? limits_.ranges : limits_.unread)) {
+  // What is in a pipe may be read by who is not there yet.
+  const bool waits = stream.has_reader || pid != 0;
+  if (stream.sent.size() >= (waits ? limits_.ranges : limits_.unread)) {
     graph_.forget(stream.sent.front().key);
     stream.sent.pop_front();
   }

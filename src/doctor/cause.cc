@@ -39,8 +39,9 @@ void judge_messages(const CauseView& view, Findings& findings) {
                                .remedy = "run as root"});
   } else if (!view.known.message_problem.empty()) {
     findings.note("messages", {.detail = view.known.message_problem,
-                               .refused = "requests that come or go with messages: the kernel's "
-                                          "probes of them are of Linux 6.3"});
+                               .refused = "requests that come or go with messages: the kernel "
+                                          "has neither the tracepoints of sockets of Linux 6.3 nor "
+                                          "those of system calls"});
   } else {
     findings.ok("messages", "TCP and UNIX sockets are followed, by what the kernel sees");
   }
@@ -85,9 +86,12 @@ void judge_open(const CauseView& view, Findings& findings) {
   const engine::OpenCarriers& open = view.open;
   findings.ok("connections",
               fmt::format("{} TCP and {} UNIX sockets are open", open.tcp, open.unix_sockets));
+  if (view.known.follows_pipes)
+    findings.ok("pipes",
+                fmt::format("{} ends are open, what is read there is followed", open.pipes));
   std::vector<std::string> unseen;
   add(unseen, open.unix_datagrams, "UNIX sockets of datagrams");
-  add(unseen, open.pipes, "ends of pipes");
+  if (!view.known.follows_pipes) add(unseen, open.pipes, "ends of pipes");
   add(unseen, open.udp, "UDP sockets");
   add(unseen, open.other_sockets, "sockets of other kinds or other namespaces");
   add(unseen, open.io_urings, "io_urings");

@@ -79,6 +79,11 @@ TEST(DoctorOfCauses, CountsWhatIsUnseen) {
   view.open = {.tcp = 3, .unix_datagrams = 2, .pipes = 4};
   EXPECT_EQ(cause_finding(judge(view), "unseen").detail,
             "2 UNIX sockets of datagrams, 4 ends of pipes are open, too");
+  view.known.follows_pipes = true;
+  EXPECT_EQ(cause_finding(judge(view), "unseen").detail,
+            "2 UNIX sockets of datagrams are open, too");
+  EXPECT_EQ(cause_finding(judge(view), "pipes").detail,
+            "4 ends are open, what is read there is followed");
   EXPECT_EQ(judge(view).problems(), 0U);
 }
 

@@ -103,8 +103,9 @@ Expected<std::vector<HandOver>> hand_overs_of(target::Catalog& catalog,
   return all;
 }
 
-// Who sends which bytes is told by probes that Linux has from 6.3 on.
+// Who sends which bytes is told by probes that Linux has from 6.3 on, or by what calls return.
 std::string message_problem() {
+  if (list_kernel_events({.pattern = "syscalls:sys_exit_read"})) return "";
   for (const char* const name : {"sock:sock_send_length", "sock:sock_recv_length"}) {
     const auto listed = list_kernel_events({.pattern = name});
     if (!listed) return listed.error().message;
@@ -127,6 +128,7 @@ Expected<KnownCauses> find_known_causes(pid_t pid,
       CLEW_TRY(target::Catalog::of_process(pid, target::default_catalog_options()));
   return KnownCauses{.program = said.name,
                      .says = said.text,
+                     .follows_pipes = programs.follows_pipes(pid),
                      .has_table = said.table != nullptr,
                      .file = said.table == nullptr ? "" : said.table->file,
                      .is_believed = said.is_believed,

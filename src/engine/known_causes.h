@@ -30,8 +30,9 @@ struct HandOver {
 };
 
 struct KnownCauses {
-  std::string program;       // What messages call it.
-  std::string says;          // What it does with messages, for people.
+  std::string program;  // What messages call it.
+  std::string says;     // What it does with messages, for people.
+  bool follows_pipes = false;
   bool has_table = false;    // A vocabulary says so,
   std::string file{};        // this one,
   bool is_believed = false;  // and queries that do not ask for worse believe it.

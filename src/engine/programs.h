@@ -27,7 +27,11 @@ class Programs final : public causal::Profiles {
   bool follows_pipes(int64_t pid);
   [[nodiscard]] bool may_follow_pipes() const;
   void forks(int64_t parent, int64_t child) override;
-  void executes(int64_t pid) override { known_.erase(pid); }
+  // Looked at now, as it may have ended when it is asked for.
+  void executes(int64_t pid) override {
+    known_.erase(pid);
+    (void)look(pid);
+  }
   void ends(int64_t pid) override { known_.erase(pid); }
   std::string name_of(int64_t pid) override;
   bool is_guessed(int64_t pid) override;

@@ -195,14 +195,14 @@ constexpr std::array<SocketCall, 12> kSocketCalls = {{{"read.0", Act::Receive},
                                                       {"splice.2", Act::Send}}};
 
 // Where bytes are seen to pass.
-struct PassagePlace {
+struct PassingPlace {
   std::string tracepoint;
   std::string condition;
 };
 
 // A tracepoint's arguments cost less than its record; both have the same names. Linux before 6.3
 // has neither, and what system calls return says it.
-std::vector<PassagePlace> places_of(Act act, TypeSource* types) {
+std::vector<PassingPlace> places_of(Act act, TypeSource* types) {
   const bool sends = act == Act::Send;
   const std::string name = sends ? "sock_send_length" : "sock_recv_length";
   const std::string condition = moves(sends ? "" : "flags");
@@ -210,7 +210,7 @@ std::vector<PassagePlace> places_of(Act act, TypeSource* types) {
     return {{fmt::format("{}{}", kRawGroup, name), condition}};
   if (types == nullptr || has_tracepoint("sock:" + name, types))
     return {{"sock:" + name, condition}};
-  std::vector<PassagePlace> all;
+  std::vector<PassingPlace> all;
   for (const SocketCall& call : kSocketCalls) {
     if (call.act == act)
       all.push_back({fmt::format("{}{}", kSocketGroup, call.name), moves(call.flags)});
@@ -239,7 +239,7 @@ Expected<std::vector<Carrier>> carriers_of(const Asked& asked, TypeSource* types
 template <typename Text>
 Expected<std::vector<Carrier>> carriers_of(Act act, Medium medium, TypeSource* types, Text text) {
   std::vector<Carrier> all;
-  for (const PassagePlace& place : places_of(act, types)) {
+  for (const PassingPlace& place : places_of(act, types)) {
     std::vector<Carrier> some = CLEW_TRY(carriers_of({act, text(place), medium}, types));
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }
@@ -252,7 +252,7 @@ Expected<std::vector<Carrier>> receive_of_unix(TypeSource* types) {
   const auto receive = [&](const std::string& of_stream) {
     const std::string unread =
         fmt::format("({}->sk_type == 1 ? {} : (uint64_t){})", kSock, of_stream, queue);
-    return carriers_of(Act::Receive, Medium::Unix, types, [&](const PassagePlace& place) {
+    return carriers_of(Act::Receive, Medium::Unix, types, [&](const PassingPlace& place) {
       return unix_passage(place.tracepoint, unread, place.condition);
     });
   };
@@ -268,7 +268,7 @@ namespace {
 // None where the kernel does not know its UNIX sockets' type (a module of its own).
 std::vector<Carrier> carriers_of_unix(TypeSource* types) {
   auto all = receive_of_unix(types);
-  auto send = carriers_of(Act::Send, Medium::Unix, types, [](const PassagePlace& place) {
+  auto send = carriers_of(Act::Send, Medium::Unix, types, [](const PassingPlace& place) {
     return unix_passage(place.tracepoint, std::to_string(kUnreadIsUnknown), place.condition);
   });
   if (!all || !send) return {};
@@ -278,11 +278,11 @@ std::vector<Carrier> carriers_of_unix(TypeSource* types) {
 
 Expected<std::vector<Carrier>> carriers_of_tcp(TypeSource* types) {
   std::vector<Carrier> all =
-      CLEW_TRY(carriers_of(Act::Send, Medium::Tcp, types, [](const PassagePlace& place) {
+      CLEW_TRY(carriers_of(Act::Send, Medium::Tcp, types, [](const PassingPlace& place) {
         return passage(place.tracepoint, "write_seq", place.condition);
       }));
   std::vector<Carrier> receive =
-      CLEW_TRY(carriers_of(Act::Receive, Medium::Tcp, types, [](const PassagePlace& place) {
+      CLEW_TRY(carriers_of(Act::Receive, Medium::Tcp, types, [](const PassingPlace& place) {
         return passage(place.tracepoint, "copied_seq", place.condition);
       }));
   std::move(receive.begin(), receive.end(), std::back_inserter(all));
