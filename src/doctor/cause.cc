@@ -86,9 +86,10 @@ void judge_open(const CauseView& view, Findings& findings) {
   const engine::OpenCarriers& open = view.open;
   findings.ok("connections",
               fmt::format("{} TCP and {} UNIX sockets are open", open.tcp, open.unix_sockets));
-  if (view.known.follows_pipes)
+  if (view.known.follows_pipes) {
     findings.ok("pipes",
                 fmt::format("{} ends are open, what is read there is followed", open.pipes));
+  }
   std::vector<std::string> unseen;
   add(unseen, open.unix_datagrams, "UNIX sockets of datagrams");
   if (!view.known.follows_pipes) add(unseen, open.pipes, "ends of pipes");

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "plan/in_place.h"
 #include "plan/rewrite_join.h"
 #include "query/print.h"
+#include "query/socket_carriers.h"
 
 namespace clew::engine {
 namespace {
@@ -128,6 +131,37 @@ Expected<void> check_keys(const std::vector<query::Carrier>& carriers, const IsT
 }
 
 }  // namespace
+
+std::vector<query::Carrier> carriers_of_messages(Programs& programs,
+                                                 std::span<const std::unique_ptr<Tracee>> tracees,
+                                                 bool follows, query::TypeSource& types,
+                                                 Notices& notices) {
+  const bool has_profile =
+      std::any_of(tracees.begin(), tracees.end(),
+                  [&programs](const auto& each) { return programs.of(each->pid()) != nullptr; });
+  if (!has_profile && !(follows && programs.has_tables())) return {};
+  std::vector<query::Carrier> all;
+  const auto add = [&](Expected<std::vector<query::Carrier>> some) {
+    if (some) return void(all.insert(all.end(), some->begin(), some->end()));
+    notices.warning("messages between processes carry no request: " + some.error().message);
+  };
+  add(query::carriers_of_sockets(&types));
+  const bool follows_pipes =
+      (follows && programs.may_follow_pipes()) ||
+      std::any_of(tracees.begin(), tracees.end(),
+                  [&programs](const auto& each) { return programs.follows_pipes(each->pid()); });
+  if (follows_pipes) add(query::carriers_of_pipes(&types));
+  return all;
+}
+
+std::vector<std::string> guessed_programs(Programs& programs,
+                                          std::span<const std::unique_ptr<Tracee>> tracees) {
+  std::set<std::string> names;
+  for (const auto& each : tracees) {
+    if (programs.is_guessed(each->pid())) names.insert(programs.name_of(each->pid()));
+  }
+  return {names.begin(), names.end()};
+}
 
 Expected<plan::Joined> separate_causes(const query::Query& query, const CauseRequest& request,
                                        std::span<const std::unique_ptr<Tracee>> tracees) {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "collect/losses.h"
+#include "engine/programs.h"
 #include "engine/run.h"
 #include "engine/tracee.h"
 #include "plan/joined.h"
@@ -36,6 +37,17 @@ Expected<void> check_graph(const Request& request, bool has_joins);
 
 // Errors: InvalidQuery, where joins in place are asked for, and cannot be.
 Expected<void> check_in_place(const Request& request, bool has_joins);
+
+// What the kernel says of messages, where one of the processes, or of those that may come, has a
+// table; what it cannot say is a warning.
+std::vector<query::Carrier> carriers_of_messages(Programs& programs,
+                                                 std::span<const std::unique_ptr<Tracee>> tracees,
+                                                 bool follows, query::TypeSource& types,
+                                                 Notices& notices);
+
+// Names of processes that only a guess knows, which the query does not believe.
+std::vector<std::string> guessed_programs(Programs& programs,
+                                          std::span<const std::unique_ptr<Tracee>> tracees);
 
 // Errors: InvalidQuery when no request begins in any of them, and those of plan::separate().
 Expected<plan::Joined> separate_causes(const query::Query& query, const CauseRequest& request,

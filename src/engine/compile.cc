@@ -23,7 +23,6 @@
 #include "query/check_sources.h"
 #include "query/diagnostic.h"
 #include "query/parse.h"
-#include "query/socket_carriers.h"
 #include "query/vocabulary.h"
 #include "session/request_recorder.h"
 #include "target/process.h"
@@ -79,7 +78,6 @@ class Compiler {
   [[nodiscard]] Expected<void> check_uprobes() const;
   Expected<void> compile_as_uprobes(const query::Query& query);
   std::vector<query::Carrier> carriers_of_sockets(causal::EdgeClass least, EventTypes& types);
-  [[nodiscard]] std::vector<std::string> guessed_programs() const;
   Expected<query::Query> separate(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
   Expected<void> check_streams(const query::Query& query);
@@ -216,31 +214,9 @@ Expected<query::Query> Compiler::parse() {
 std::vector<query::Carrier> Compiler::carriers_of_sockets(causal::EdgeClass least,
                                                           EventTypes& types) {
   result_.programs = std::make_unique<Programs>(vocabulary_.programs(), least);
-  const bool has_profile = std::any_of(
-      result_.tracees.begin(), result_.tracees.end(),
-      [this](const auto& each) { return result_.programs->of(each->pid()) != nullptr; });
-  const bool may_come = request_.follow_forks && !vocabulary_.programs().empty();
-  if (!watches_threads_ || (!has_profile && !may_come)) return {};
-  std::vector<query::Carrier> all;
-  const auto add = [&](Expected<std::vector<query::Carrier>> some) {
-    if (some) return void(all.insert(all.end(), some->begin(), some->end()));
-    notices_.warning("messages between processes carry no request: " + some.error().message);
-  };
-  add(query::carriers_of_sockets(&types));
-  bool follows_pipes = request_.follow_forks && result_.programs->may_follow_pipes();
-  for (const auto& each : result_.tracees)
-    follows_pipes = follows_pipes || result_.programs->follows_pipes(each->pid());
-  if (follows_pipes) add(query::carriers_of_pipes(&types));
-  return all;
-}
-
-std::vector<std::string> Compiler::guessed_programs() const {
-  std::set<std::string> names;
-  for (const auto& each : result_.tracees) {
-    if (watches_threads_ && result_.programs->is_guessed(each->pid()))
-      names.insert(result_.programs->name_of(each->pid()));
-  }
-  return {names.begin(), names.end()};
+  if (!watches_threads_) return {};
+  return carriers_of_messages(*result_.programs, result_.tracees, request_.follow_forks, types,
+                              notices_);
 }
 
 // What is traced. Each of its sources is in some of the processes, and need not be in all.
@@ -256,7 +232,8 @@ Expected<query::Query> Compiler::separate(const query::Query& query) {
        .report = report,
        .watches_threads = watches_threads_,
        .sockets = carriers_of_sockets(query::least_cause(query), types),
-       .guessed = guessed_programs(),
+       .guessed = watches_threads_ ? guessed_programs(*result_.programs, result_.tracees)
+                                   : std::vector<std::string>{},
        .in_place = request_.in_place,
        .allow_missing = request_.allow_missing || request_.follow_forks,
        .also = request_.graph ? session::RequestRecorder::fields() : std::vector<query::Field>{}},

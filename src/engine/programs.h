@@ -23,6 +23,7 @@ class Programs final : public causal::Profiles {
 
   // What was found of a process stays for a while, and when it has ended.
   const causal::Profile* of(int64_t pid) override;
+  [[nodiscard]] bool has_tables() const { return !tables_.empty(); }
   // Whether what it reads from pipes is of a request; and whether there is any such program.
   bool follows_pipes(int64_t pid);
   [[nodiscard]] bool may_follow_pipes() const;

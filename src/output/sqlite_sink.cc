@@ -459,9 +459,9 @@ void SqliteSink::write_losses(const collect::Losses& losses) {
     add("left_out", fmt::format("process {}", process.process), process.reason, 1);
   for (const std::string& function : losses.left_by_jump)
     add("left_by_jump", function, "may leave by a jump to another function", 1);
+  constexpr auto kCausal = "requests, unjoined events, messages that came again, or edges known so";
   for (const auto& [how, count] : losses.causal)
-    add("by_cause", how, "requests, unjoined events, messages that came again, or edges known so",
-        count);
+    add("by_cause", how, kCausal, count);
   if (losses.open.count != 0)
     add("open_calls", "", "had not returned at the end", losses.open.count);
 }

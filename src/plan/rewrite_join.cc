@@ -347,7 +347,7 @@ void Rewriter::combine_aggregates() {
 
 Query Rewriter::run() {
   if (!may_repeat_rows()) return std::move(query_);
-  const Query whole = query_;
+  Query whole = query_;
   expand_lets();
   find_counted();
   if (counted_.empty()) return whole;
