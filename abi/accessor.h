@@ -70,7 +70,8 @@ enum class ContextOutcome : uint32_t {
   Nothing,  // What was to be taken or joined is not known, or nobody has put it.
   Done,
   Other,    // What was to be joined is in another request: the thread stays in its own.
-  Overlap,  // Both have counted, perhaps the same events: the thread is in none.
+  Overlap,  // Both have counted, perhaps the same events: it is not known where the thread is.
+  InDoubt,  // Nor was it before.
 };
 
 inline constexpr uint32_t kAccessorCount = 19;

@@ -147,7 +147,7 @@ TEST_F(RuntimeContexts, WhoIsNowhereKnownStaysSoUntilItBeginsOrTakes) {
   act(ContextAct::Put, 1);
   act(ContextAct::Doubt, 7);
   EXPECT_EQ(act(ContextAct::Join, 7), ContextOutcome::Nothing);
-  EXPECT_EQ(act(ContextAct::Join, 1), ContextOutcome::Nothing);
+  EXPECT_EQ(act(ContextAct::Join, 1), ContextOutcome::InDoubt);
   EXPECT_FALSE(is_in_one());
   act(ContextAct::Put, 2);
   elsewhere([&] {
@@ -174,7 +174,7 @@ TEST_F(RuntimeContexts, WhoIsNowhereKnownStaysSoBehindALoss) {
   });
   act(ContextAct::Doubt, 7);
   EXPECT_EQ(act(ContextAct::Join, 7), ContextOutcome::Nothing);
-  EXPECT_EQ(act(ContextAct::Join, 8), ContextOutcome::Nothing);
+  EXPECT_EQ(act(ContextAct::Join, 8), ContextOutcome::InDoubt);
   EXPECT_FALSE(is_in_one());
   EXPECT_EQ(act(ContextAct::Take, 8), ContextOutcome::Done);
 }

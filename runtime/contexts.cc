@@ -255,7 +255,7 @@ bool join_bags(Contexts contexts, uint64_t* own, const uint64_t* other, uint64_t
 // Behind what is not known, the thread is nowhere: its own bags need not have the first event, or
 // the most recent one.
 ContextOutcome join(Contexts contexts, uint64_t* own, uint64_t object, uint64_t kinds) {
-  if (is_in_doubt(own)) return ContextOutcome::Nothing;
+  if (is_in_doubt(own)) return ContextOutcome::InDoubt;
   if (own[abi::kContextRequest] == 0) return take(contexts, own, object);
   const Found found = look_up(contexts, object);
   if (found.block == nullptr)

@@ -296,8 +296,7 @@ CLEW_CAUSE_INLINE int clew_cause_receive_string(const char* text) {
   return clew_cause_receive_text(text, length);
 }
 
-// --- the token among others in the header `baggage` of HTTP: "a=1, clew=TOKEN;x=y, b=2"
-// -----------
+// --- the token in the header `baggage` of HTTP: "a=1, clew=TOKEN;x=y, b=2" --------------------
 
 // Where a member of our own has its value; length 0: it is another's.
 struct clew_cause_value {

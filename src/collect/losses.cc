@@ -140,9 +140,10 @@ constexpr std::array<Description, 32> kDescriptions = {{
     {kMissedOtherRequest, "join of two requests, which stay two",
      "joins of two requests, which stay two"},
     {kMissedOverlap,
-     "join of two parts of a request that both have counted what may be the same: unknown in place",
+     "join of two parts of a request that both have counted what may be the same: unknown in "
+     "place, --plan emit answers it",
      "joins of two parts of a request that both have counted what may be the same: unknown in "
-     "place"},
+     "place, --plan emit answers them"},
     {kMissedAmbiguous, "message that could be of several requests, and is of none",
      "messages that could be of several requests, and are of none"},
     {kMissedUnplaced,

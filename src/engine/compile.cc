@@ -292,7 +292,13 @@ Expected<void> Compiler::check_streams(const query::Query& query) {
     alone.sources.push_back(query.sources[source]);
     SiteSet sites;
     const auto found = engine::find_sites(alone, result_.tracees[0]->catalog(), false, {}, sites);
-    if (!found) return at_source(query, source, found.error().message);
+    if (found) continue;
+    const size_t others = result_.tracees.size() - 1;
+    return at_source(
+        query, source,
+        found.error().message +
+            (others == 0 ? "" : fmt::format(", nor in the {} others that are traced", others)) +
+            way_to_wait(*result_.tracees[0], query.sources[source], found.error()));
   }
   return {};
 }

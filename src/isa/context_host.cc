@@ -89,7 +89,7 @@ using Objects = std::map<uint64_t, std::vector<uint64_t>>;
 abi::ContextOutcome come_to(Context& own, const Objects& objects, const Arguments& arguments) {
   const auto [act, object, kinds, r4, r5] = arguments;
   const bool is_join = static_cast<abi::ContextAct>(act) == abi::ContextAct::Join;
-  if (is_join && own.is_in_doubt()) return abi::ContextOutcome::Nothing;
+  if (is_join && own.is_in_doubt()) return abi::ContextOutcome::InDoubt;
   const bool joins = is_join && own.pointer() != 0;
   const auto put = objects.find(object);
   const bool is_there = put != objects.end() && !put->second.empty();

@@ -186,8 +186,9 @@ Expected<void> Maker::check() {
                         (join.filter != query::JoinFilter::All && join.count == 1);
     if (is_one) continue;
     return refuse(
-        "each of several events that happened before would be a row; count them, or ask for First "
-        "or MostRecent");
+        "of all events that happened before only count() is kept, and sum, avg, min and max of "
+        "integers, with no condition that names another event, too; or ask for First or "
+        "MostRecent");
   }
   return {};
 }

@@ -233,6 +233,9 @@ Expected<void> Lowering::act(Coder& coder, const Duty& duty) {
     coder.builder().move(Register::R2, Register::R0).alu(Alu::Xor, Register::R2, value);
     require(coder, Register::R2, counter);
   };
+  // Why that is so has been counted.
+  coder.builder().jump_if(Jump::Equal, Register::R0,
+                          static_cast<int32_t>(abi::ContextOutcome::InDoubt), coder.exit_label());
   leave_at(abi::ContextOutcome::Other, abi::ContextCounter::Other);
   leave_at(abi::ContextOutcome::Overlap, abi::ContextCounter::Overlap);
   count_of_contexts(

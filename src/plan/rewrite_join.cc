@@ -236,15 +236,18 @@ Expression Rewriter::joined(uint16_t stream, size_t column, const query::Type& t
 // The aggregate over the events of the stream, as a column of its groups.
 Expression Rewriter::counted_by(uint16_t stream, Aggregate aggregate) {
   Query& groups = query_.joins[stream - 1U].subquery[0];
-  for (Expression& argument : aggregate.arguments)
-    argument = as_from(std::move(argument));
+  const std::string argument =
+      aggregate.arguments.empty() ? "" : query::print(aggregate.arguments[0], query_);
+  std::string name = fmt::format("{}({})", abi::name_of(aggregate.function), argument);
+  for (Expression& each : aggregate.arguments)
+    each = as_from(std::move(each));
   const query::Type type = aggregate.type;
   const Expression cell = aggregate_at(add(groups.aggregates, std::move(aggregate)), type);
   const auto same = [&cell](const auto& column) { return column.expression == cell; };
   const auto found = std::find_if(groups.columns.begin(), groups.columns.end(), same);
   const auto at = static_cast<size_t>(found - groups.columns.begin());
   if (found == groups.columns.end())
-    groups.columns.push_back({.name = query::print(cell, groups), .expression = cell});
+    groups.columns.push_back({.name = std::move(name), .expression = cell});
   return joined(stream, at, type);
 }
 

@@ -252,7 +252,7 @@ TEST(InPlace, WhatCannotBeIsSaid) {
   };
   const std::string from = "from w in entry(\"causes!work\") ";
   EXPECT_THAT(said(from + "join r in entry(\"causes!receive\") on r -> w select r.arg0"),
-              HasSubstr("each of several events that happened before would be a row"));
+              HasSubstr("of all events that happened before only count() is kept"));
   EXPECT_THAT(said(from + "join r in entry(\"causes!receive\") on r -> w groupby r.arg0 as k "
                           "select k, count()"),
               HasSubstr("what happened before is counted by a key"));
