@@ -12,7 +12,7 @@ VOCABULARY = "".join(
     f'exports = {{ object = "arg0" }}\n'
     for name, cause in (("begins", "begin"), ("puts_it", "put object"),
                         ("takes_it", "take object"), ("joins_it", "join object")))
-QUERY = ('from u in entry("causes!unpacks") join p in KIND(entry("causes!packs")) on p -> u '
+QUERY = ('from u in entry("causes!unpacks") join p in KIND on p -> u '
          "select new { calls = count(), sum = sum(p.arg0) }")
 PEER = {"packs": "uprobe:PROGRAM:packs { @a[tid] = arg0; }",
         "unpacks": "uprobe:PROGRAM:packs { @a[tid] = arg0; } "
@@ -51,7 +51,8 @@ def time(program, function, share=1):
 
 def traced(program, function, kind, vocabulary):
     """ns a call. All that was unpacked is counted, or the figure means nothing."""
-    query = QUERY.replace("KIND(", f"{kind}(") if kind else QUERY.replace("KIND", "")
+    packs = 'entry("causes!packs")'
+    query = QUERY.replace("KIND", f"{kind}({packs})" if kind else packs)
     with Clew(program.pid, query, vocabulary.arguments()) as session:
         answer = time(program, function)
     wanted = answer["calls"] if function == "unpacks" else 0
