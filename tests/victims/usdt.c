@@ -164,7 +164,11 @@ static void begin_child(uint64_t rounds) {
   int tells[2];
   VICTIM_CHECK(pipe(wake) == 0 && pipe(tells) == 0);
   child.pid = fork();
-  if (child.pid == 0) run_child(rounds, wake[0], tells[1]);
+  if (child.pid == 0) {
+    close(wake[1]);  // So it ends with its parent.
+    close(tells[0]);
+    run_child(rounds, wake[0], tells[1]);
+  }
   close(wake[0]);
   close(tells[1]);
   child.wake = wake[1];
