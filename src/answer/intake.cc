@@ -97,14 +97,6 @@ void Intake::build() {
   filter_ = std::make_unique<Filter>(captured_.filters, RowLayout{}, *select_);
 }
 
-void Intake::Rows::take(RowBatch& rows) {
-  CLEW_ASSERT(into_ != nullptr);
-  CLEW_ASSERT(into_ != &rows);
-  CLEW_ASSERT(rows.empty() || into_->width() == rows.width());
-  for (size_t i = 0; i < rows.size(); ++i)
-    std::swap_ranges(rows.at(i).begin(), rows.at(i).end(), into_->add().begin());
-}
-
 void Intake::take(const collect::EventBatch& events, collect::EventRange range, RowBatch& rows) {
   CLEW_ASSERT(range.begin <= range.end);
   CLEW_ASSERT(range.end <= events.size());

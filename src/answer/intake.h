@@ -60,16 +60,6 @@ class Intake {
  private:
   class HostBindings;
   class OpenBindings;
-  // The last operator of Shape::Events: gives the rows to the caller.
-  class Rows final : public Operator {
-   public:
-    void set(RowBatch& into) { into_ = &into; }
-    void take(RowBatch& rows) override;
-    void finish() override {}
-
-   private:
-    RowBatch* into_ = nullptr;
-  };
 
   void build();
   [[nodiscard]] Operator& behind_selection();
@@ -86,7 +76,7 @@ class Intake {
   RowBatch scanned_;
   RowBatch selected_;  // One row of the tracer's own: values, then arguments.
   Group group_;
-  Rows rows_;
+  Rows rows_;  // Of Shape::Events.
   std::unique_ptr<Select> select_;
   std::unique_ptr<Filter> filter_;  // Null when all filters are in the probes.
 };

@@ -25,11 +25,6 @@ std::vector<const Expression*> selected(const query::Query& rest) {
 
 }  // namespace
 
-void JoinRest::Collected::take(RowBatch& rows) {
-  for (size_t i = 0; i < rows.size(); ++i)
-    std::swap_ranges(rows.at(i).begin(), rows.at(i).end(), into_->add().begin());
-}
-
 JoinRest::JoinRest(const query::Query& rest, bool is_answer)
     : rest_(rest),
       decoder_(names_),

@@ -40,16 +40,6 @@ class JoinRest {
       std::optional<aggregate::Table>& table);
 
  private:
-  class Collected final : public Operator {
-   public:
-    void set(RowBatch& into) { into_ = &into; }
-    void take(RowBatch& rows) override;
-    void finish() override {}
-
-   private:
-    RowBatch* into_ = nullptr;
-  };
-
   [[nodiscard]] std::vector<aggregate::Row> finished() const;
   Operator& last();
 
@@ -57,7 +47,7 @@ class JoinRest {
   NoNames names_;
   Decoder decoder_;
   Group group_;
-  Collected collected_;
+  Rows collected_;
   bool is_grouped_;
   bool counts_;
   size_t width_;

@@ -31,6 +31,14 @@ void RowBindings::evaluate(const Expression& expression, Value& into) {
   }
 }
 
+void Rows::take(RowBatch& rows) {
+  CLEW_ASSERT(into_ != nullptr);
+  CLEW_ASSERT(into_ != &rows);
+  CLEW_ASSERT(rows.empty() || into_->width() == rows.width());
+  for (size_t i = 0; i < rows.size(); ++i)
+    std::swap_ranges(rows.at(i).begin(), rows.at(i).end(), into_->add().begin());
+}
+
 void Filter::take(RowBatch& rows) {
   size_t kept = 0;
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -35,6 +35,17 @@ class Operator {
   virtual void finish() = 0;
 };
 
+// The last operator where rows go to a caller: gives it them.
+class Rows final : public Operator {
+ public:
+  void set(RowBatch& into) { into_ = &into; }
+  void take(RowBatch& rows) override;
+  void finish() override {}
+
+ private:
+  RowBatch* into_ = nullptr;
+};
+
 // Where the leaves of an expression stand in a row.
 struct RowLayout {
   size_t keys = 0;  // Values begin at 0, aggregates behind so many of them. Captures begin at 0.

@@ -169,7 +169,4 @@ Expected<void> check_stray_jumps(pid_t pid);
 uint32_t dead_sessions(const Arena& arena);
 uint32_t live_sessions(const Arena& arena);
 
-// Zeroes a region in all slots that have pages, so that the next session finds it empty.
-void clear_region(const Arena& arena, uint64_t region_offset, uint64_t size);
-
 }  // namespace clew::inline_
