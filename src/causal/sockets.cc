@@ -209,8 +209,7 @@ void Sockets::receive_placed(const Passage& passage) {
     Socket& socket = socket_of(passage);
     const Request request = enter_read(passage, socket, *profile);
     if (request) note_read(passage, *profile, *request);
-    // Who sends this has read what was sent before.
-    if (profile->alternates) streams_.drop_unread(passage.out);
+    if (profile->alternates) drop_answered(passage, socket);
     socket.is_answered = !passage.accepted;
     socket.is_new = false;
   } else if (counts_.unknown.size() < limits_.unknown ||
@@ -218,6 +217,18 @@ void Sockets::receive_placed(const Passage& passage) {
     ++counts_.unknown[passage.thread.pid];
   }
   streams_.drop(passage.out.reversed(), passage.bytes);
+}
+
+// Who sends this has read what was sent before. Of bytes that are counted that is said for all:
+// those that nobody was seen to read (splice()) would be taken for the next ones.
+void Sockets::drop_answered(const Passage& answer, const Socket& socket) {
+  const bool is_counted =
+      answer.count && !answer.accepted && !answer.is_of_pair && !socket.is_multiplexed;
+  if (is_counted) {
+    streams_.forget(answer.out);
+  } else {
+    streams_.drop_unread(answer.out);
+  }
 }
 
 // The request that the thread goes on with, or none.

@@ -154,6 +154,7 @@ class Sockets {
   Request onward_of(const Passage& passage, Socket& socket, const Profile& profile);
   Request of_slice(Thread thread, const Profile& profile);
   void note_read(const Passage& passage, const Profile& profile, uint64_t request);
+  void drop_answered(const Passage& answer, const Socket& socket);
   Request enter_read(const Passage& passage, Socket& socket, const Profile& profile);
   Request begin_read(const Passage& passage, Socket& socket, const Profile& profile);
   Request enter(Thread thread, uint64_t request, std::vector<ContextKey> behind, EdgeClass how);

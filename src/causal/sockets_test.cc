@@ -520,6 +520,33 @@ TEST_F(UnixSocketsTest, BringTheRequestOnceItsPlaceIsKnown) {
   EXPECT_EQ(sockets_.counts().unplaced, 2) << "the first question and the first answer";
 }
 
+// A question that was spliced out looks like the next one, where that is seen to be sent behind
+// its read. Its answer says that it has gone.
+TEST_F(UnixSocketsTest, OfAQuestionThatWasSplicedOutIsNotTheNextOnes) {
+  const End asking = client();
+  std::optional<Moment> spliced;
+  for (uint32_t round = 0; round < 4; ++round) {
+    const bool is_read = round != 2;
+    const bool is_late = round == 3;
+    read(kFront, asking, {round, round + 1});
+    const auto asked = event(kFront);
+    if (!is_read) spliced = asked;
+    if (!is_late) sockets_.send(passage(kFront, kOut, false));
+    if (is_read) sockets_.receive(passage(kBack, kOut.reversed(), true));
+    if (is_late) sockets_.send(passage(kFront, kOut, false));
+    if (round == 1) {
+      EXPECT_TRUE(before(asked, event(kBack)));
+    }
+    if (is_late) {
+      EXPECT_FALSE(before(spliced, event(kBack)));
+    }
+    sockets_.send(passage(kBack, kOut.reversed(), true));
+    sockets_.receive(passage(kFront, kOut, false));
+    write(kFront, asking, {round, round + 1});
+    sockets_.wait(kFront);
+  }
+}
+
 // Neither end has accepted it: what is sent there takes its thread's request along, and none
 // begins.
 TEST_F(UnixSocketsTest, OfAPairTakeTheRequestAlongInBothDirections) {
