@@ -39,7 +39,7 @@ std::optional<std::string> program_of(const query::Source& source) {
 std::optional<std::vector<std::string>> programs_of(const query::Query& query) {
   std::vector<std::string> names;
   for (const query::Source& source : query.sources) {
-    if (!plan::is_process_source(source.kind)) continue;
+    if (!query::is_process_source(source.kind)) continue;
     auto name = program_of(source);
     if (!name) return std::nullopt;
     names.push_back(std::move(*name));

@@ -61,6 +61,7 @@ class Compiler {
   }
 
  private:
+  Expected<void> add_everywhere(std::vector<pid_t>& pids) const;
   Expected<std::vector<pid_t>> wanted_pids();
   Expected<void> check_scope() const;
   Expected<query::Query> parse();
@@ -112,9 +113,30 @@ class Compiler {
   Compiled result_;
 };
 
+// All processes that have the modules now.
+Expected<void> Compiler::add_everywhere(std::vector<pid_t>& pids) const {
+  for (const std::string& module : places_.everywhere) {
+    if (module.empty()) {
+      return fail(ErrorCode::InvalidQuery,
+                  "a function of all processes needs its module, as in "
+                  "machine.Function(\"redis-server!lookupKey*\")");
+    }
+    const std::vector<pid_t> found = CLEW_TRY(target::find_processes_with(module));
+    if (found.empty() && !request_.allow_missing) {
+      return fail(ErrorCode::NotFound,
+                  fmt::format("no process of this machine has '{}' mapped", module));
+    }
+    pids.insert(pids.end(), found.begin(), found.end());
+  }
+  std::sort(pids.begin(), pids.end());
+  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
+  return {};
+}
+
 Expected<std::vector<pid_t>> Compiler::wanted_pids() {
   std::vector<pid_t> pids =
       CLEW_TRY(find_chosen({.pids = request_.pids, .name_patterns = request_.name_patterns}));
+  CLEW_TRY(add_everywhere(pids));
   if (!request_.command.empty()) {
     const inline_::LaunchOptions options{.command = request_.command};
     // Samples and stacks of a program are read by what is mapped when they begin.
@@ -251,7 +273,8 @@ Expected<void> Compiler::find_sites(const query::Query& query) {
   std::vector<std::unique_ptr<Tracee>> found;
   tl::unexpected<Error> first{Error{}};
   for (auto& tracee : result_.tracees) {
-    const bool may_miss = request_.allow_missing || result_.joined.has_value();
+    const bool may_miss =
+        request_.allow_missing || result_.joined.has_value() || !places_.everywhere.empty();
     const Expected<void> sites = tracee->find_sites(query, may_miss);
     if (sites) {
       count += tracee->sites().sites.size();
@@ -267,7 +290,7 @@ Expected<void> Compiler::find_sites(const query::Query& query) {
   }
   result_.tracees = std::move(found);
   if (result_.tracees.empty()) return first;
-  if (result_.joined) CLEW_TRY(check_streams(query));
+  if (result_.joined || !places_.everywhere.empty()) CLEW_TRY(check_streams(query));
   if (count > kSitesMax && !request_.is_sure) {
     return at_source(query, largest_source(), too_many(count));
   }
@@ -278,15 +301,16 @@ Expected<void> Compiler::find_sites(const query::Query& query) {
 Expected<void> Compiler::check_streams(const query::Query& query) {
   std::set<uint16_t> matched;
   for (const auto& tracee : result_.tracees) {
-    CLEW_TRY(check_places(*result_.joined, query::Reporter(request_.text), *tracee));
+    if (result_.joined)
+      CLEW_TRY(check_places(*result_.joined, query::Reporter(request_.text), *tracee));
     for (const Site& site : tracee->sites().sites)
       matched.insert(site.source);
   }
   if (request_.allow_missing) return {};
   const auto count = static_cast<uint16_t>(query.sources.size());
   for (uint16_t source = 0; source < count; ++source) {
-    const bool is_in_process = !query::is_kernel_source(query.sources[source].kind);
-    const bool is_stream = result_.joined->is_stream(source);
+    const bool is_in_process = query::is_process_source(query.sources[source].kind);
+    const bool is_stream = !result_.joined || result_.joined->is_stream(source);
     if (!is_in_process || !is_stream || matched.contains(source)) continue;
     query::Query alone;
     alone.sources.push_back(query.sources[source]);
@@ -297,7 +321,9 @@ Expected<void> Compiler::check_streams(const query::Query& query) {
     return at_source(
         query, source,
         found.error().message +
-            (others == 0 ? "" : fmt::format(", nor in the {} others that are traced", others)) +
+            (others == 0   ? ""
+             : others == 1 ? ", nor in the other one that is traced"
+                           : fmt::format(", nor in the {} others that are traced", others)) +
             way_to_wait(*result_.tracees[0], query.sources[source], found.error()));
   }
   return {};

@@ -21,9 +21,9 @@ constexpr int32_t kFamilyVariable = 0;
 
 }  // namespace
 
-// Which processes. machine.Function means all, whatever the session traces.
+// Which processes. machine.Function and cluster.Function mean all, whatever the session traces.
 Expected<void> KernelLowering::restrict(Coder& coder, const query::Source& source) {
-  const bool is_everyone = source.scope == query::Scope::Machine;
+  const bool is_everyone = query::is_everywhere(source.scope);
   if (!is_everyone && follows()) return restrict_to_family(coder, source);
   const Expression condition =
       pid_condition(is_everyone ? std::vector<int64_t>() : input_.pids, input_.tracer_pid);

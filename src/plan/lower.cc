@@ -333,7 +333,7 @@ Expected<void> Lowering::program(uint16_t index) {
     coder.forget_record();
   }
   CLEW_TRY(count(coder, index, use));
-  CLEW_ASSERT(index < query_.sources.size() && is_process_source(source.kind));
+  CLEW_ASSERT(index < query_.sources.size() && query::is_process_source(source.kind));
   isa::Program program = CLEW_TRY(coder.finish(fmt::format("source {}", index)));
   std::optional<isa::Program> at_tail_call;
   const bool has_record = use.any() || pairs_for_open(source);
@@ -449,7 +449,7 @@ Expected<Lowered> Lowering::run() {
   for (size_t i = 0; i < query_.sources.size(); ++i) {
     const query::Source& source = query_.sources[i];
     const auto index = static_cast<uint16_t>(i);
-    if (!is_process_source(source.kind)) continue;
+    if (!query::is_process_source(source.kind)) continue;
     CLEW_TRY(check_duty(index));
     const bool is_exception = source.kind == SourceKind::Exception;
     const bool records =

@@ -34,16 +34,6 @@ struct Use {
 void find_use(const query::Query& query, const query::Source& source,
               const query::Expression& expression, Use& use);
 
-inline bool is_host_source(query::SourceKind kind) {
-  return kind == query::SourceKind::Tick || kind == query::SourceKind::Begin ||
-         kind == query::SourceKind::End;
-}
-
-// Those that have a program in a process.
-inline bool is_process_source(query::SourceKind kind) {
-  return !is_host_source(kind) && !query::is_kernel_source(kind);
-}
-
 inline bool is_exit_source(query::SourceKind kind) {
   return kind == query::SourceKind::Return || kind == query::SourceKind::Exception;
 }

@@ -43,6 +43,14 @@ Expected<SyntaxText> syntax_of(const Text& text, const Reporter& report) {
   return syntax;
 }
 
+// Of "module!function".
+std::string module_of(const SyntaxSource& source) {
+  if (source.arguments.empty()) return {};
+  const std::string& text = source.arguments[0].text;
+  const size_t end = text.find('!');
+  return end == std::string::npos ? std::string() : text.substr(0, end);
+}
+
 // A name that is no call is a tracepoint of a vocabulary, all of which are in processes; or begin,
 // end, or a query whose own sources are met.
 void find_place(const SyntaxSource& source, const SyntaxText& text, const Reporter& report,
@@ -50,13 +58,13 @@ void find_place(const SyntaxSource& source, const SyntaxText& text, const Report
   if (source.is_call) {
     const Expected<SourceKind> kind = kind_of(source, report);
     if (!kind) return;  // check_sources() says it.
-    const bool is_recording = *kind == SourceKind::Recording;
-    const bool is_of_tracer =
-        *kind == SourceKind::Tick || *kind == SourceKind::Begin || *kind == SourceKind::End;
+    const bool is_of_process = is_process_source(*kind);
     places.kernel = places.kernel || is_kernel_source(*kind);
     places.profile = places.profile || *kind == SourceKind::Profile;
-    places.recording = places.recording || is_recording;
-    places.process = places.process || (!is_kernel_source(*kind) && !is_of_tracer && !is_recording);
+    places.recording = places.recording || *kind == SourceKind::Recording;
+    places.process = places.process || is_of_process;
+    if (is_of_process && is_everywhere(source.scope))
+      places.everywhere.push_back(module_of(source));
     return;
   }
   const bool is_of_tracer = same_word(source.name, "begin") || same_word(source.name, "end");

@@ -4,6 +4,9 @@
 // this version cannot run.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "base/error.h"
 #include "query/diagnostic.h"
 #include "query/query.h"
@@ -36,6 +39,8 @@ struct SourcePlaces {
   bool recording = false;  // Some of them.
   bool joins = false;      // By cause.
   bool stacks = false;     // The text has the word for a stack of a program.
+  // Modules of functions that are traced in all processes (machine.Function): patterns.
+  std::vector<std::string> everywhere{};
 };
 Expected<SourcePlaces> places_of_sources(const Text& text);
 

@@ -202,6 +202,12 @@ constexpr bool is_kernel_source(SourceKind kind) {
          kind == SourceKind::Tracepoint || kind == SourceKind::Profile;
 }
 
+// Those that fire in a traced process.
+constexpr bool is_process_source(SourceKind kind) {
+  return !is_kernel_source(kind) && kind != SourceKind::Tick && kind != SourceKind::Begin &&
+         kind != SourceKind::End && kind != SourceKind::Recording;
+}
+
 constexpr bool is_kernel_function(SourceKind kind) {
   return kind == SourceKind::Kernel || kind == SourceKind::KernelReturn;
 }
@@ -219,6 +225,11 @@ inline constexpr std::string_view kSocketGroup = "socket:";
 enum class RecordedKind : uint8_t { Block, Line, Call, Return, Exception, Signal };
 
 enum class Scope : uint8_t { Session, Process, Machine, Cluster };
+
+// All processes of a machine, or of each machine of a cluster.
+constexpr bool is_everywhere(Scope scope) {
+  return scope == Scope::Machine || scope == Scope::Cluster;
+}
 
 struct Source {
   SourceKind kind = SourceKind::Entry;

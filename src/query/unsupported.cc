@@ -20,18 +20,10 @@ struct Refusal {
 };
 
 std::optional<std::string_view> refusal_of(const Source& source) {
-  const bool is_of_kernel = is_kernel_source(source.kind);
-  switch (source.scope) {
-    case Scope::Cluster:
-      return "tracing a cluster";
-    case Scope::Machine:
-      if (is_of_kernel) break;
-      return "tracing all of a machine with machine.Function";
-    case Scope::Session:
-    case Scope::Process:
-      break;
-  }
-  return std::nullopt;
+  const bool has_module = !source.module.empty() || source.kind == SourceKind::Line;
+  if (is_kernel_source(source.kind) || !is_everywhere(source.scope) || has_module)
+    return std::nullopt;
+  return "a function of all processes without its module";
 }
 
 tl::unexpected<Error> fail(const Reporter& report, const Refusal& refusal) {

@@ -15,6 +15,7 @@
 
 #include "base/file_descriptor.h"
 #include "base/file_name.h"
+#include "target/module_names.h"
 #include "target/pattern.h"
 #include "target/proc_file.h"
 
@@ -192,6 +193,29 @@ Expected<std::vector<Process>> find_processes(std::string_view pattern_text) {
         pattern.matches(process.comm) || pattern.matches(file_name_of(process.executable)) ||
         (!process.arguments.empty() && pattern.matches(file_name_of(process.arguments[0])));
     if (matches && process.pid() != getpid()) found.push_back(std::move(process));
+  }
+  return found;
+}
+
+namespace {
+
+bool has_module(const Process& process, const Pattern& pattern) {
+  if (pattern.matches(called_name(process)) || matches_file(pattern, process.executable, ""))
+    return true;
+  const auto map = read_memory_map(process.pid());
+  return map && std::any_of(map->begin(), map->end(), [&pattern](const Mapping& mapping) {
+           return mapping.executable && mapping.inode != 0 &&
+                  matches_file(pattern, mapping.path, "");
+         });
+}
+
+}  // namespace
+
+Expected<std::vector<pid_t>> find_processes_with(std::string_view module_pattern) {
+  const Pattern pattern = CLEW_TRY(Pattern::compile(module_pattern));
+  std::vector<pid_t> found;
+  for (const Process& process : CLEW_TRY(list_processes())) {
+    if (process.pid() != getpid() && has_module(process, pattern)) found.push_back(process.pid());
   }
   return found;
 }

@@ -99,6 +99,12 @@ Tracer Tracer::attach(pid_t pid, const std::string& query, const std::vector<std
       {.arguments = command(arguments), .folder = as_nobody ? "/" : "", .as_nobody = as_nobody}));
 }
 
+Tracer Tracer::start(const std::string& query, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"run", query, "--json"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return armed(Child({.arguments = command(arguments)}));
+}
+
 Tracer Tracer::explain(pid_t pid, const std::string& query, const std::vector<std::string>& more) {
   std::vector<std::string> arguments = {"explain", "--run", "--json",
                                         query,     "-p",    std::to_string(pid)};

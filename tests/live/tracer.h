@@ -40,6 +40,8 @@ class Tracer {
   // Attaches and returns when the sites are armed. `more` are further arguments of `clew run`.
   static Tracer attach(pid_t pid, const std::string& query,
                        const std::vector<std::string>& more = {}, bool as_nobody = false);
+  // The same of a query that says by itself what it traces (machine.Function).
+  static Tracer start(const std::string& query, const std::vector<std::string>& more = {});
   // The same of `clew explain --run --json`, whose lines are the rows.
   static Tracer explain(pid_t pid, const std::string& query,
                         const std::vector<std::string>& more = {});
