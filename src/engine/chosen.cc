@@ -20,6 +20,19 @@ Expected<std::vector<pid_t>> find_chosen(const Chosen& chosen) {
       pids.push_back(process.pid());
     }
   }
+  for (const std::string& module : chosen.modules) {
+    if (module.empty()) {
+      return fail(ErrorCode::InvalidQuery,
+                  "a function of all processes needs its module, as in "
+                  "machine.Function(\"redis-server!lookupKey*\")");
+    }
+    const std::vector<pid_t> found = CLEW_TRY(target::find_processes_with(module));
+    if (found.empty() && !chosen.may_miss) {
+      return fail(ErrorCode::NotFound,
+                  fmt::format("no process of this machine has '{}' mapped", module));
+    }
+    pids.insert(pids.end(), found.begin(), found.end());
+  }
   std::sort(pids.begin(), pids.end());
   pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
   return pids;

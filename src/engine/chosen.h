@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes that a user names, by their ids and by patterns of names.
+// The processes that a user names, by their ids and by patterns of names, and those that a query's
+// sources name by their modules (machine.Function).
 #pragma once
 
 #include <string>
@@ -14,8 +15,10 @@ namespace clew::engine {
 struct Chosen {
   std::vector<pid_t> pids = {};
   std::vector<std::string> name_patterns = {};  // All processes with such a name.
+  std::vector<std::string> modules = {};        // All that have mapped such a module.
+  bool may_miss = false;                        // None of them need be there.
 };
-// Each once, in ascending order. NotFound when nothing has a name.
+// Each once, in ascending order. NotFound when nothing has a name, or a module.
 Expected<std::vector<pid_t>> find_chosen(const Chosen& chosen);
 
 }  // namespace clew::engine

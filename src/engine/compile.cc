@@ -16,6 +16,7 @@
 #include "engine/clock.h"
 #include "engine/extensions.h"
 #include "engine/kernel/event_types.h"
+#include "engine/pane_query.h"
 #include "engine/type_source.h"
 #include "engine/uprobe_sites.h"
 #include "engine/usdt_sites.h"
@@ -61,7 +62,6 @@ class Compiler {
   }
 
  private:
-  Expected<void> add_everywhere(std::vector<pid_t>& pids) const;
   Expected<std::vector<pid_t>> wanted_pids();
   Expected<void> check_scope() const;
   Expected<query::Query> parse();
@@ -113,30 +113,11 @@ class Compiler {
   Compiled result_;
 };
 
-// All processes that have the modules now.
-Expected<void> Compiler::add_everywhere(std::vector<pid_t>& pids) const {
-  for (const std::string& module : places_.everywhere) {
-    if (module.empty()) {
-      return fail(ErrorCode::InvalidQuery,
-                  "a function of all processes needs its module, as in "
-                  "machine.Function(\"redis-server!lookupKey*\")");
-    }
-    const std::vector<pid_t> found = CLEW_TRY(target::find_processes_with(module));
-    if (found.empty() && !request_.allow_missing) {
-      return fail(ErrorCode::NotFound,
-                  fmt::format("no process of this machine has '{}' mapped", module));
-    }
-    pids.insert(pids.end(), found.begin(), found.end());
-  }
-  std::sort(pids.begin(), pids.end());
-  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
-  return {};
-}
-
 Expected<std::vector<pid_t>> Compiler::wanted_pids() {
-  std::vector<pid_t> pids =
-      CLEW_TRY(find_chosen({.pids = request_.pids, .name_patterns = request_.name_patterns}));
-  CLEW_TRY(add_everywhere(pids));
+  std::vector<pid_t> pids = CLEW_TRY(find_chosen({.pids = request_.pids,
+                                                  .name_patterns = request_.name_patterns,
+                                                  .modules = places_.everywhere,
+                                                  .may_miss = request_.allow_missing}));
   if (!request_.command.empty()) {
     const inline_::LaunchOptions options{.command = request_.command};
     // Samples and stacks of a program are read by what is mapped when they begin.
@@ -229,6 +210,7 @@ Expected<query::Query> Compiler::parse() {
     query.for_events.reset();
   }
   if (request_.every_ns) query.every_ns = request_.every_ns;
+  if (request_.panes != nullptr) CLEW_TRY(leave_to_panes(query));
   return query;
 }
 
@@ -317,13 +299,10 @@ Expected<void> Compiler::check_streams(const query::Query& query) {
     SiteSet sites;
     const auto found = engine::find_sites(alone, result_.tracees[0]->catalog(), false, {}, sites);
     if (found) continue;
-    const size_t others = result_.tracees.size() - 1;
     return at_source(
         query, source,
         found.error().message +
-            (others == 0   ? ""
-             : others == 1 ? ", nor in the other one that is traced"
-                           : fmt::format(", nor in the {} others that are traced", others)) +
+            (result_.tracees.size() == 1 ? "" : ", nor in the others that are traced") +
             way_to_wait(*result_.tracees[0], query.sources[source], found.error()));
   }
   return {};

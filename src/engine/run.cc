@@ -181,6 +181,8 @@ void Run::make_session() {
           joins_events && plan::counts_bytes(*compiled_.joined)
               ? std::function([] { return causal::SocketNumbers{target::socket_numbers()}; })
               : std::function<causal::SocketNumbers()>(),
+      .panes = request_.panes,
+      .pane_clock = request_.pane_clock,
       .warn = [this](std::string_view text) { notices_.warning(text); }};
   input.beside.lost = compiled_.lost;
   if (!processes_ && compiled_.uprobes)
@@ -300,6 +302,7 @@ Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSi
   Compiled compiled = CLEW_TRY(compile(request, notices));
   const query::Query& answered =
       compiled.joined && !compiled.in_place ? compiled.joined->stages[0].rest : compiled.plan.query;
+  if (request.accept_query) CLEW_TRY(request.accept_query(answered));
   if (request.accept) CLEW_TRY(request.accept(answer::columns_of(answered)));
   Run run(request, std::move(compiled), sink, notices);
   CLEW_TRY(run.arm(stop_descriptor));

@@ -18,6 +18,8 @@
 #include "output/request_graph.h"
 #include "output/row_sink.h"
 #include "query/diagnostic.h"
+#include "query/query.h"
+#include "session/pane_taker.h"
 
 namespace clew::engine {
 
@@ -57,6 +59,12 @@ struct Request {
   std::optional<GraphRequest> graph;
   // Of a query with joins: what it has carried is counted, and given away behind the answer.
   std::function<void(JoinAccount, const collect::Losses&)> account;
+  // What a query with groups counts is given away by panes; its own ends and intervals do nothing.
+  session::PaneTaker* panes = nullptr;
+  session::PaneClock pane_clock{};
+  // Is told once what is answered, as query/print.h writes it: with no types but its own. May be
+  // empty.
+  std::function<Expected<void>(const query::Query&)> accept_query;
   // Is asked once what the columns of the answer will be, before any process is touched; an error
   // ends the session there. May be empty.
   std::function<Expected<void>(output::Columns)> accept;

@@ -127,6 +127,10 @@ Expected<SourcePlaces> places_of_sources(const Text& text) {
   });
   places.joins = has_join(syntax);
   find_places(syntax.query, syntax, report, places);
+  for (const Step& step : syntax.query.steps) {
+    if (step.kind == StepKind::Every) places.every_ns = step.number;
+    if (step.kind == StepKind::For) places.for_ns = step.number;
+  }
   for (const SyntaxDefinition& definition : syntax.definitions) {
     for (const SyntaxQuery& query : definition.query)
       find_places(query, syntax, report, places);

@@ -4,6 +4,8 @@
 // this version cannot run.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,9 @@ struct SourcePlaces {
   bool stacks = false;     // The text has the word for a stack of a program.
   // Modules of functions that are traced in all processes (machine.Function): patterns.
   std::vector<std::string> everywhere{};
+  // Of the whole text: what it says, whatever its names mean.
+  std::optional<uint64_t> every_ns{};
+  std::optional<uint64_t> for_ns{};
 };
 Expected<SourcePlaces> places_of_sources(const Text& text);
 

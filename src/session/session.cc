@@ -77,7 +77,11 @@ Expected<void> Session::answer(int stop_descriptor) {
 
 void Session::schedule() {
   if (query_.for_ns) end_ = begun_ + nanoseconds(*query_.for_ns);
-  if (query_.every_ns) interval_end_ = begun_ + nanoseconds(*query_.every_ns);
+  if (input_.panes != nullptr) {
+    begin_pane(input_.pane_clock.pane_at(clock_ns(CLOCK_MONOTONIC)));
+  } else if (query_.every_ns) {
+    interval_end_ = begun_ + nanoseconds(*query_.every_ns);
+  }
   interval_begin_ns_ = clock_ns(CLOCK_MONOTONIC) + input_.epoch_ns;
   for (size_t i = 0; i < query_.sources.size(); ++i) {
     if (query_.sources[i].kind != SourceKind::Tick) continue;
@@ -127,6 +131,7 @@ Expected<void> Session::take_turn() {
   const bool is_last = end_ && interval_end_ && *interval_end_ >= *end_;
   input_.sink.flush();
   if (!interval_is_over() || is_last) return {};
+  if (input_.panes != nullptr) return end_pane();
   interval_end_ = *interval_end_ + nanoseconds(query_.every_ns.value_or(0));
   return end_interval(false);
 }
@@ -298,9 +303,13 @@ aggregate::Table Session::joined_table(bool interval) {
   return table;
 }
 
+Expected<aggregate::Table> Session::groups(bool interval) {
+  if (joins_) return joined_table(interval);
+  return merged(interval);
+}
+
 Expected<void> Session::push_groups(bool interval) {
-  const aggregate::Table table = joins_ ? joined_table(interval) : CLEW_TRY(merged(interval));
-  answer_.take(table);
+  answer_.take(CLEW_TRY(groups(interval)));
   return {};
 }
 
@@ -318,6 +327,21 @@ Expected<void> Session::end_interval(bool is_partial) {
                             .begin_ns = std::exchange(interval_begin_ns_, now_ns),
                             .end_ns = now_ns});
   input_.sink.flush();
+  return {};
+}
+
+// --- panes ---------------------------------------------------------------------------------------
+
+void Session::begin_pane(int64_t pane) {
+  pane_ = pane;
+  interval_end_ = Time::time_point(nanoseconds(input_.pane_clock.end_of(pane)));
+}
+
+Expected<void> Session::end_pane() {
+  if (joins_) join_first(held_.size());
+  const aggregate::Table table = CLEW_TRY(groups(true));
+  CLEW_TRY(input_.panes->take(pane_, table, losses()));
+  begin_pane(std::max(pane_ + 1, input_.pane_clock.pane_at(clock_ns(CLOCK_MONOTONIC))));
   return {};
 }
 
@@ -352,7 +376,9 @@ Expected<void> Session::finish() {
   fire_all(SourceKind::End);
   tell_late();
   tell_unknown();
-  if (query_.every_ns) {
+  if (input_.panes != nullptr) {
+    CLEW_TRY(end_pane());
+  } else if (query_.every_ns) {
     CLEW_TRY(end_interval(is_last_partial_));
   } else if (counts()) {
     CLEW_TRY(push_groups(false));

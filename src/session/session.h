@@ -28,6 +28,7 @@
 #include "session/event_flow.h"
 #include "session/loop.h"
 #include "session/numbers.h"
+#include "session/pane_taker.h"
 #include "session/source.h"
 
 namespace clew::session {
@@ -51,6 +52,8 @@ struct Input {
   causal::Profiles* profiles = nullptr;      // Of the processes whose events are joined, or null.
   answer::JoinObserver* observer = nullptr;  // Of these, or null.
   std::function<causal::SocketNumbers()> socket_numbers{};  // As they are; or none.
+  PaneTaker* panes = nullptr;  // Of a query with groups: gets them instead of the sink; or null.
+  PaneClock pane_clock{};
   std::function<void(std::string_view)> warn = [](std::string_view) {};
 };
 
@@ -113,6 +116,9 @@ class Session {
   void join_due(std::chrono::steady_clock::time_point round);
   Expected<void> push_groups(bool interval);
   Expected<void> end_interval(bool is_partial);
+  Expected<aggregate::Table> groups(bool interval);
+  void begin_pane(int64_t pane);
+  Expected<void> end_pane();
   [[nodiscard]] bool interval_is_over() const;
   // No more rows of single events are wanted.
   [[nodiscard]] bool is_full() const { return !counts() && answer_.is_full(); }
@@ -152,6 +158,7 @@ class Session {
   std::optional<Time::time_point> interval_end_;
   uint64_t intervals_ = 0;
   int64_t interval_begin_ns_ = 0;  // Of the time of day.
+  int64_t pane_ = 0;               // Is counted now.
   bool is_last_partial_ = false;
   std::vector<Tick> ticks_;
   answer::RowBatch open_rows_;

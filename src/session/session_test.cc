@@ -165,6 +165,44 @@ TEST_F(Sessions, TellLossesBeforeTheEndOfAnIntervalToASinkThatAsks) {
   EXPECT_THAT(sink_.lines, ElementsAre("7 1", "dropped 3", "interval 1 part"));
 }
 
+// Gives one event to each pane, and ends the session behind the third.
+class Panes final : public PaneTaker {
+ public:
+  Panes(FakeSource& source, int stop) : source_(source), stop_(stop) {}
+  Expected<void> take(int64_t pane, const aggregate::Table& table,
+                      const collect::Losses& so_far) override {
+    EXPECT_TRUE(numbers.empty() || pane > numbers.back());
+    numbers.push_back(pane);
+    rows.push_back(table.size());
+    losses = so_far;
+    if (numbers.size() == 3) eventfd_write(stop_, 1);
+    source_.give(numbers.size(), {numbers.size()});
+    return {};
+  }
+
+  std::vector<int64_t> numbers;
+  std::vector<size_t> rows;
+  collect::Losses losses;
+
+ private:
+  FakeSource& source_;
+  int stop_;
+};
+
+TEST_F(Sessions, GiveAwayWhatWasCountedInEachPane) {
+  ask(std::string(kGroups) + " every 3600s");
+  first_->ends = false;
+  second_->lost.dropped["ring_full"] = 3;
+  Panes taker(*first_, stop_.get());
+  Input what = input();
+  what.panes = &taker;
+  what.pane_clock = {.panes = {.epoch_ns = 0, .width_ns = 20'000'000}, .offset_ns = 1'000};
+  ASSERT_TRUE(run(std::move(what)).has_value());
+  EXPECT_THAT(taker.rows, ElementsAre(0, 1, 1, 1));
+  EXPECT_EQ(taker.losses.dropped.at("ring_full"), 3);
+  EXPECT_THAT(sink_.lines, IsEmpty());
+}
+
 TEST_F(Sessions, EndWhenTheyAreTold) {
   ask(kEvents);
   first_->ends = false;

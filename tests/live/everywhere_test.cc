@@ -87,7 +87,7 @@ TEST_F(ManyByModule, AFunctionThatNoneHasIsAnErrorWithTheNearestName) {
       run_clew({"run", "from e in machine.Function(\"" + name_ + "!no_such\") select count()"});
   EXPECT_EQ(report.status, 1);
   EXPECT_THAT(report.error, HasSubstr("no function 'no_such' in " + name_));
-  EXPECT_THAT(report.error, HasSubstr("nor in the other one that is traced"));
+  EXPECT_THAT(report.error, HasSubstr("nor in the others that are traced"));
 }
 
 }  // namespace
