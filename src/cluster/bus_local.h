@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bus inside one process: no server, logs and keys in memory. A hub is used by any thread, each
+// of its ends by one. Nothing waits: every call returns at once.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cluster/bus.h"
+
+namespace clew::cluster {
+
+// Patterns of what an end may publish or append, and of what it may subscribe to, as a server would
+// hold it to them. Its own inbox is always allowed.
+struct Permissions {
+  std::vector<std::string> publish = {">"};
+  std::vector<std::string> subscribe = {">"};
+};
+
+class LocalState;
+
+class LocalHub {
+ public:
+  LocalHub();
+  ~LocalHub();
+  LocalHub(const LocalHub&) = delete;
+  LocalHub& operator=(const LocalHub&) = delete;
+
+  // The end may outlive the hub.
+  [[nodiscard]] std::unique_ptr<Bus> connect(Permissions permissions = {});
+
+  // False: as if the server had gone. All ends are told; logs, keys and subscriptions stay.
+  void set_reachable(bool is_reachable);
+
+ private:
+  std::shared_ptr<LocalState> state_;  // Whoever lives last, of this and its ends, ends it.
+};
+
+}  // namespace clew::cluster
