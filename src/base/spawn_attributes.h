@@ -20,6 +20,11 @@ class SpawnAttributes {
   ~SpawnAttributes() { (void)posix_spawnattr_destroy(&attributes_); }
   SpawnAttributes(const SpawnAttributes&) = delete;
   SpawnAttributes& operator=(const SpawnAttributes&) = delete;
+  // In a process group of its own: what a terminal sends to ours it does not get.
+  void leave_group() {
+    (void)posix_spawnattr_setpgroup(&attributes_, 0);
+    (void)posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  }
   [[nodiscard]] const posix_spawnattr_t* get() const { return &attributes_; }
 
  private:

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/asker.h"
+
+#include <utility>
+
+#include "aggregate/table_bytes.h"
+
+namespace clew::cluster {
+namespace {
+
+constexpr int64_t kAskPeriod = kSecond / 2;
+constexpr size_t kEarlyMax = 4096;
+
+}  // namespace
+
+Asker::Asker(Bus& bus, const Clock& clock, const std::string& tenant, Ask question)
+    : bus_(bus),
+      clock_(clock),
+      subjects_(tenant),
+      question_(std::move(question)),
+      heard_ns_(clock.monotonic_ns()) {
+  question_.is_wanted = true;
+}
+
+Expected<void> Asker::begin() {
+  CLEW_TRY(bus_.subscribe(subjects_.status(question_.query)));
+  CLEW_TRY(bus_.subscribe(subjects_.row(question_.query)));
+  ask();
+  return {};
+}
+
+void Asker::turn() {
+  while (const std::optional<Message> message = bus_.next())
+    hear(*message);
+  if (clock_.monotonic_ns() >= next_ask_ns_) ask();
+}
+
+void Asker::end() {
+  question_.is_wanted = false;
+  ask();
+}
+
+void Asker::ask() {
+  next_ask_ns_ = clock_.monotonic_ns() + kAskPeriod;
+  (void)bus_.publish(subjects_.ask(), to_bytes(question_));
+}
+
+bool Asker::is_done() const {
+  const bool is_over =
+      status_ && (status_->phase == Phase::Done || status_->phase == Phase::Failed);
+  return is_over && question_.has_rows >= status_->rows;
+}
+
+void Asker::hear(const Message& message) {
+  if (const auto said = read_as<Status>(message.bytes)) {
+    if (said->query != question_.query) return;
+    heard_ns_ = clock_.monotonic_ns();
+    status_ = *said;
+    give_up_before(said->first_row);
+    return;
+  }
+  auto row = read_as<RowUpdate>(message.bytes);
+  if (row && row->query == question_.query) take(std::move(*row));
+}
+
+// The root has too many: what is before this one comes no more.
+void Asker::give_up_before(uint64_t first) {
+  if (question_.has_rows + 1 >= first) return;
+  lost_ += first - question_.has_rows - 1;
+  question_.has_rows = first - 1;
+  parts_ = {};
+  early_.erase(early_.begin(), early_.lower_bound(first));
+  take_early();
+}
+
+// In the order of their numbers, each once.
+void Asker::take(RowUpdate row) {
+  if (row.number <= question_.has_rows || early_.size() >= kEarlyMax) return;
+  const uint64_t number = row.number;
+  early_.emplace(number, std::move(row));
+  take_early();
+}
+
+void Asker::take_early() {
+  while (!early_.empty() && early_.begin()->first == question_.has_rows + 1) {
+    ++question_.has_rows;
+    take_in_order(std::move(early_.extract(early_.begin()).mapped()));
+  }
+}
+
+void Asker::take_in_order(RowUpdate row) {
+  const auto whole = parts_.add(std::move(row.table));
+  if (whole && !*whole) return;
+  auto table = whole ? aggregate::table_of(**whole)
+                     : Expected<aggregate::Table>(tl::unexpected(whole.error()));
+  if (!table) {
+    ++lost_;
+    return;
+  }
+  parts_ = {};
+  panes_.push_back({.pane = row.pane,
+                    .version = row.version,
+                    .is_final = row.is_final,
+                    .table = std::move(*table)});
+}
+
+}  // namespace clew::cluster

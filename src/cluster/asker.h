@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whoever asks a cluster: says to the root what is wanted, again and again, and takes the rows.
+// Panes come in any order and may come again, with a higher version.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aggregate/table.h"
+#include "base/error.h"
+#include "cluster/bus.h"
+#include "cluster/chunks.h"
+#include "cluster/clock.h"
+#include "cluster/message.h"
+#include "cluster/subjects.h"
+
+namespace clew::cluster {
+
+struct AnsweredPane {
+  Pane pane = 0;
+  uint64_t version = 1;
+  bool is_final = false;  // Of all panes, where those are not given.
+  aggregate::Table table;
+};
+
+class Asker {
+ public:
+  // Both are borrowed. `question`: its query is a word that nobody else has.
+  Asker(Bus& bus, const Clock& clock, const std::string& tenant, Ask question);
+
+  Expected<void> begin();
+  void turn();
+  [[nodiscard]] int64_t next_ns() const { return next_ask_ns_; }
+  [[nodiscard]] int descriptor() const { return bus_.descriptor(); }
+  // No more is wanted; what was counted so far still comes.
+  void end();
+
+  // What the root has said last; none: no root was heard.
+  [[nodiscard]] const std::optional<Status>& status() const { return status_; }
+  // For how long the root was not heard, at least.
+  [[nodiscard]] int64_t silent_ns() const { return clock_.monotonic_ns() - heard_ns_; }
+  // Panes that have come since, in the order in which they were sent.
+  std::vector<AnsweredPane> take() { return std::exchange(panes_, {}); }
+  // The root has said that all is done, and all of it has come.
+  [[nodiscard]] bool is_done() const;
+  // Messages with rows that will not come.
+  [[nodiscard]] uint64_t lost() const { return lost_; }
+
+ private:
+  void hear(const Message& message);
+  void take(RowUpdate row);
+  void take_early();
+  void take_in_order(RowUpdate row);
+  void give_up_before(uint64_t first);
+  void ask();
+
+  Bus& bus_;
+  const Clock& clock_;
+  Subjects subjects_;
+  Ask question_;
+  std::optional<Status> status_;
+  int64_t heard_ns_;
+  int64_t next_ask_ns_ = 0;
+  std::map<uint64_t, RowUpdate> early_;  // By number: behind some that have not come.
+  Joiner parts_;
+  uint64_t lost_ = 0;
+  std::vector<AnsweredPane> panes_;
+};
+
+}  // namespace clew::cluster

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/merge.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "aggregate/table_bytes.h"
+
+namespace clew::cluster {
+
+Expected<bool> Merge::add(const Partial& partial) {
+  Member& member = members_[{partial.node, partial.incarnation}];
+  if (member.merged.has(partial.pane)) {
+    if (partial.table.index == 0) ++repeated_;
+    return false;
+  }
+  Joiner& parts = member.parts[partial.pane];
+  const std::optional<Bytes> whole = CLEW_TRY(parts.add(partial.table));
+  if (!whole) return false;
+  member.parts.erase(partial.pane);
+  CLEW_TRY(merge(member, partial.pane, *whole));
+  return true;
+}
+
+Expected<void> Merge::merge(Member& member, Pane pane, const Bytes& bytes) {
+  aggregate::Table table = CLEW_TRY(aggregate::table_of(bytes));
+  // They are of the session so far, and not of the pane.
+  collect::Losses losses = std::exchange(table.losses, {});
+  if (total_) {
+    CLEW_TRY(total_->merge(table));
+  } else {
+    total_ = table;
+  }
+  const auto known = panes_.find(pane);
+  if (forgotten_ && pane <= *forgotten_) {
+    ++late_;
+  } else if (known == panes_.end()) {
+    panes_.emplace(pane, Open{.table = std::move(table)});
+  } else {
+    CLEW_TRY(known->second.table.merge(table));
+    known->second.has_news = true;
+  }
+  (void)member.merged.add(pane);
+  member.losses = std::move(losses);
+  return {};
+}
+
+void Merge::close(const std::string& node, const Incarnation& incarnation, Pane pane) {
+  const auto member = members_.find({node, incarnation});
+  if (member == members_.end()) return;
+  // What it has sent may still be on its way to us.
+  const auto waits = member->second.parts.begin();
+  if (waits == member->second.parts.end() || waits->first > pane)
+    member->second.merged.close(pane);
+}
+
+std::vector<Pane> Merge::open() const {
+  std::vector<Pane> panes;
+  for (auto next = given_ ? panes_.upper_bound(*given_) : panes_.begin(); next != panes_.end();
+       ++next) {
+    panes.push_back(next->first);
+  }
+  return panes;
+}
+
+bool Merge::has_corrections() const {
+  return given_ && std::any_of(panes_.begin(), panes_.upper_bound(*given_),
+                               [](const auto& each) { return each.second.has_news; });
+}
+
+std::vector<PaneTable> Merge::take_due(Pane up_to) {
+  std::vector<PaneTable> due;
+  for (auto& [pane, open] : panes_) {
+    if (pane > up_to) break;
+    if (!std::exchange(open.has_news, false)) continue;
+    due.push_back({.pane = pane, .version = ++open.version, .table = &open.table});
+  }
+  if (!given_ || up_to > *given_) given_ = up_to;
+  return due;
+}
+
+void Merge::forget(Pane up_to) {
+  panes_.erase(panes_.begin(), panes_.upper_bound(up_to));
+  if (!forgotten_ || up_to > *forgotten_) forgotten_ = up_to;
+}
+
+std::vector<NodeMark> Merge::marks() const {
+  std::vector<NodeMark> marks;
+  for (const auto& [who, member] : members_) {
+    if (member.merged.mark() == PaneSet::kNone) continue;
+    marks.push_back(
+        {.node = who.first, .incarnation = who.second, .mark = member.merged.mark()});
+  }
+  return marks;
+}
+
+collect::Losses Merge::losses() const {
+  collect::Losses all;
+  for (const auto& [who, member] : members_) {
+    if (member.losses) all.merge(*member.losses);
+  }
+  return all;
+}
+
+}  // namespace clew::cluster

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the root makes of the partials of one query: the tables of panes, each counted once. It
+// knows no bus and no clock.
+//
+// A pane is due when every node that counts it has closed it, or when it is late. What comes for a
+// pane that was given already gives it again, whole, with a higher version.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aggregate/table.h"
+#include "base/error.h"
+#include "cluster/chunks.h"
+#include "cluster/message.h"
+#include "cluster/pane_set.h"
+#include "collect/losses.h"
+
+namespace clew::cluster {
+
+struct PaneTable {
+  Pane pane = 0;
+  uint64_t version = 1;
+  const aggregate::Table* table = nullptr;  // Of the merge, until it is asked for more.
+};
+
+class Merge {
+ public:
+  // One chunk of a partial. True: something was merged. Refused: its table is not like the others.
+  // Io: it makes no sense. What was merged before is left out silently.
+  Expected<bool> add(const Partial& partial);
+  // What the node says: all up to this one was sent.
+  void close(const std::string& node, const Incarnation& incarnation, Pane pane);
+
+  // Panes with a table above the last one given; they ascend.
+  [[nodiscard]] std::vector<Pane> open() const;
+  // Something came for one that was given.
+  [[nodiscard]] bool has_corrections() const;
+  // Gives what is due up to this one, and corrections, in the order of panes.
+  std::vector<PaneTable> take_due(Pane up_to);
+  // All panes, as one.
+  [[nodiscard]] const std::optional<aggregate::Table>& total() const { return total_; }
+  // Forgets tables of panes up to this one; corrections of them come no more.
+  void forget(Pane up_to);
+
+  // Up to where each node's panes are merged.
+  [[nodiscard]] std::vector<NodeMark> marks() const;
+  // Of all nodes, as each has said last.
+  [[nodiscard]] collect::Losses losses() const;
+  // Partials of panes that were forgotten: they are in the total alone.
+  [[nodiscard]] uint64_t late() const { return late_; }
+  // Partials that came once more.
+  [[nodiscard]] uint64_t repeated() const { return repeated_; }
+
+ private:
+  using Who = std::pair<std::string, Incarnation>;
+  struct Member {
+    PaneSet merged;
+    std::map<Pane, Joiner> parts;
+    std::optional<collect::Losses> losses;
+  };
+  struct Open {
+    aggregate::Table table;
+    uint64_t version = 0;  // That was given.
+    bool has_news = true;
+  };
+
+  Expected<void> merge(Member& member, Pane pane, const Bytes& bytes);
+
+  std::map<Who, Member> members_;
+  std::map<Pane, Open> panes_;
+  std::optional<aggregate::Table> total_;
+  std::optional<Pane> given_;
+  std::optional<Pane> forgotten_;
+  uint64_t late_ = 0;
+  uint64_t repeated_ = 0;
+};
+
+}  // namespace clew::cluster

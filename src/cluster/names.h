@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log and the keys of a tenant's cluster. subjects.h has the subjects.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace clew::cluster {
+
+// Of all partials.
+inline std::string partials_log(std::string_view tenant) {
+  return fmt::format("clew_{}_part", tenant);
+}
+
+// With the keys below.
+inline std::string bucket_of(std::string_view tenant) {
+  return fmt::format("clew_{}", tenant);
+}
+
+// Which queries are wanted (Want), and each of them (Control).
+inline constexpr std::string_view kWantKey = "want";
+inline std::string want_key(std::string_view query) {
+  return fmt::format("want.{}", query);
+}
+
+// Who leads (Leader).
+inline constexpr std::string_view kRootKey = "root";
+
+}  // namespace clew::cluster

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "cluster/chunks.h"
+#include "cluster/digest.h"
+#include "cluster/names.h"
+
+namespace clew::cluster {
+namespace {
+
+constexpr int64_t kBeatPeriod = kSecond;
+constexpr int64_t kRetry = kSecond / 4;
+constexpr std::string_view kShard = "0";  // There are no relays.
+
+}  // namespace
+
+Node::Node(Bus& bus, NodeSessions& sessions, const Clock& clock, NodeOptions options)
+    : bus_(bus),
+      sessions_(sessions),
+      clock_(clock),
+      options_(std::move(options)),
+      subjects_(options_.tenant),
+      offset_ns_(clock.realtime_ns() - clock.monotonic_ns()),
+      heard_ns_(clock.monotonic_ns()) {}
+
+Expected<void> Node::begin() {
+  for (const std::string& subject :
+       {subjects_.control_of_all(), subjects_.control(options_.name),
+        subjects_.again(options_.name), subjects_.mark("*")}) {
+    CLEW_TRY(bus_.subscribe(subject));
+  }
+  was_connected_ = bus_.is_connected();
+  read_want();
+  turn();
+  return {};
+}
+
+void Node::turn() {
+  // What was said meanwhile was said to nobody.
+  if (!std::exchange(was_connected_, bus_.is_connected()) && was_connected_) {
+    is_want_known_ = false;
+    wants_beat_ = true;
+  }
+  while (const std::optional<Message> message = bus_.next())
+    hear(*message);
+  if (!is_want_known_ && was_connected_) read_want();
+  expire();
+  for (auto& [query, task] : tasks_) {
+    take(task);
+    send(task);
+  }
+  forget_closed();
+  if (wants_beat_ || clock_.monotonic_ns() >= next_beat_ns_) beat();
+}
+
+int64_t Node::next_ns() const {
+  const bool has_more = std::any_of(tasks_.begin(), tasks_.end(), [](const auto& each) {
+    return each.second.said.closed < each.second.taken;
+  });
+  return has_more ? std::min(next_beat_ns_, next_send_ns_) : next_beat_ns_;
+}
+
+void Node::add_descriptors(std::vector<pollfd>& descriptors) const {
+  descriptors.push_back({.fd = bus_.descriptor(), .events = POLLIN, .revents = 0});
+  for (const auto& [query, task] : tasks_) {
+    const bool says_more = task.session != nullptr && task.session->descriptor() >= 0;
+    if (says_more)
+      descriptors.push_back({.fd = task.session->descriptor(), .events = POLLIN, .revents = 0});
+  }
+}
+
+// --- what is wanted ------------------------------------------------------------------------------
+
+void Node::hear(const Message& message) {
+  if (const auto heard = read_as<Control>(message.bytes)) return control(*heard);
+  if (const auto marked = read_as<Mark>(message.bytes)) {
+    const auto task = tasks_.find(marked->query);
+    if (task == tasks_.end() || task->second.want.revision != marked->revision) return;
+    for (const NodeMark& mark : marked->marks) {
+      const bool is_ours = mark.node == options_.name && mark.incarnation == options_.incarnation;
+      if (is_ours) task->second.spill.forget(mark.mark);
+    }
+    return;
+  }
+  if (const auto again = read_as<Again>(message.bytes)) {
+    const auto task = tasks_.find(again->query);
+    if (task == tasks_.end() || task->second.want.revision != again->revision) return;
+    task->second.spill.send_again(again->panes);
+    send(task->second);
+  }
+}
+
+void Node::control(const Control& heard) {
+  heard_ns_ = clock_.monotonic_ns();
+  if (heard.time_ns != 0) root_offset_ns_ = heard.time_ns - (heard_ns_ + offset_ns_);
+  const bool is_next = is_want_known_ && heard.want_revision == want_revision_ + 1;
+  const bool is_same = is_want_known_ && heard.want_revision == want_revision_;
+  if (!heard.query.empty() && (is_next || is_same) && !heard.text.empty()) {
+    want_revision_ = heard.want_revision;
+    apply(heard);
+    return;
+  }
+  if (!is_same) read_want();
+}
+
+// All that is wanted, as the keys have it.
+void Node::read_want() {
+  is_want_known_ = false;
+  const auto found = bus_.get(bucket_of(options_.tenant), kWantKey);
+  if (!found) return;
+  Want want;
+  if (*found) {
+    const auto read = read_as<Want>((*found)->bytes);
+    if (!read) return;
+    want = *read;
+  }
+  for (const WantedQuery& each : want.queries) {
+    const auto known = tasks_.find(each.query);
+    if (known != tasks_.end() && known->second.want.revision == each.revision) continue;
+    const auto entry = bus_.get(bucket_of(options_.tenant), want_key(each.query));
+    if (!entry) return;
+    const auto control = *entry ? read_as<Control>((*entry)->bytes) : fail(ErrorCode::Io, "");
+    if (control) apply(*control);
+  }
+  for (auto& [query, task] : tasks_) {
+    const bool is_wanted = std::any_of(want.queries.begin(), want.queries.end(),
+                                       [&](const auto& each) { return each.query == query; });
+    if (!is_wanted) end(task);
+  }
+  want_revision_ = want.revision;
+  is_want_known_ = true;
+}
+
+void Node::apply(const Control& want) {
+  wants_beat_ = true;
+  const auto known = tasks_.find(want.query);
+  if (!want.is_wanted) {
+    if (known != tasks_.end()) end(known->second);
+    return;
+  }
+  if (known != tasks_.end()) {
+    // The same once more: its root has forgotten what we said.
+    known->second.is_answered_new = true;
+    return;
+  }
+  if (!has_labels(options_.labels, want.labels)) return;
+  Task& task = tasks_
+                   .emplace(want.query, Task{.want = want,
+                                             .session = nullptr,
+                                             .spill = Spill(options_.spill_bytes_max)})
+                   .first->second;
+  task.said.query = want.query;
+  task.said.revision = want.revision;
+  arm(task);
+}
+
+void Node::arm(Task& task) {
+  const auto running = std::count_if(tasks_.begin(), tasks_.end(), [](const auto& each) {
+    return each.second.session != nullptr;
+  });
+  if (static_cast<size_t>(running) >= kQueriesMax)
+    return close(task, fmt::format("this node runs {} queries, and more are not possible", running));
+  if (digest_of(task.want.text) != task.want.digest)
+    return close(task, "the query's text is not what was announced");
+  auto session = sessions_.begin({.text = task.want.text,
+                                  .name_patterns = task.want.name_patterns,
+                                  .epoch_ns = task.want.epoch_ns,
+                                  .width_ns = task.want.width_ns,
+                                  .offset_ns = offset_ns_});
+  if (!session) return close(task, session.error().message);
+  task.session = std::move(*session);
+  notes_.push_back(fmt::format("query {} is wanted", task.want.query));
+}
+
+// No more is wanted of it.
+void Node::end(Task& task) {
+  task.is_wanted = false;
+  if (task.session == nullptr || task.said.state == NodeState::Draining) return;
+  task.said.state = NodeState::Draining;
+  task.session->stop();
+  wants_beat_ = true;
+}
+
+void Node::stop() {
+  for (auto& [query, task] : tasks_)
+    end(task);
+}
+
+bool Node::is_done() const {
+  return std::all_of(tasks_.begin(), tasks_.end(), [](const auto& each) {
+    return each.second.session == nullptr && each.second.said.closed == each.second.taken;
+  });
+}
+
+// Whoever wanted it does not answer any more: it may be there for nobody.
+void Node::expire() {
+  const int64_t silent = clock_.monotonic_ns() - heard_ns_;
+  for (auto& [query, task] : tasks_) {
+    const bool is_over = silent > static_cast<int64_t>(task.want.lease_ns);
+    if (!is_over || task.session == nullptr || task.said.state != NodeState::Armed) continue;
+    notes_.push_back(fmt::format("query {}: no root has answered for {} s, its probes are taken out",
+                                 query, silent / kSecond));
+    task.said.state = NodeState::Expired;
+    task.session->stop();
+    wants_beat_ = true;
+  }
+}
+
+// --- what sessions say ---------------------------------------------------------------------------
+
+void Node::take(Task& task) {
+  if (task.session == nullptr) return;
+  for (Frame& frame : task.session->take()) {
+    take(task, frame);
+    if (task.session == nullptr) return;
+  }
+}
+
+void Node::take(Task& task, Frame& frame) {
+  switch (frame.kind) {
+    case FrameKind::Armed:
+      if (task.said.state == NodeState::Offered) task.said.state = NodeState::Armed;
+      task.said.schema = digest_of(frame.text);
+      task.answered = std::move(frame.text);
+      task.is_answered_new = true;
+      wants_beat_ = true;
+      return;
+    case FrameKind::Pane:
+      task.taken = frame.pane;
+      task.spill.add(frame.pane, std::move(frame.bytes));
+      return;
+    case FrameKind::Warning:
+      notes_.push_back(fmt::format("query {}: {}", task.want.query, frame.text));
+      return;
+    case FrameKind::Failed:
+      return close(task, frame.text);
+    case FrameKind::Ended:
+      return close(task, "");
+    case FrameKind::Want:
+      return;
+  }
+}
+
+// `why`: it was refused, or something went wrong; empty: it has ended as it should.
+void Node::close(Task& task, const std::string& why) {
+  task.session.reset();
+  task.ended_ns = clock_.monotonic_ns();
+  const bool was_armed = task.said.state != NodeState::Offered;
+  if (task.said.state != NodeState::Expired)
+    task.said.state = why.empty() ? NodeState::Closed
+                                  : (was_armed ? NodeState::Lost : NodeState::Refused);
+  task.said.reason = why;
+  if (!why.empty()) notes_.push_back(fmt::format("query {}: {}", task.want.query, why));
+  wants_beat_ = true;
+}
+
+// --- what goes out -------------------------------------------------------------------------------
+
+// In the order of panes, so that whoever reads them knows that none is missing before one.
+void Node::send(Task& task) {
+  if (clock_.monotonic_ns() < next_send_ns_) return;
+  while (Spill::Kept* const kept = task.spill.next()) {
+    if (!append(task, *kept)) {
+      next_send_ns_ = clock_.monotonic_ns() + kRetry;
+      return;
+    }
+    kept->is_sent = true;
+    task.said.closed = std::max(task.said.closed, kept->pane);
+    wants_beat_ = true;
+  }
+  if (task.said.closed < task.taken) {
+    task.said.closed = task.taken;
+    wants_beat_ = true;
+  }
+}
+
+bool Node::append(const Task& task, const Spill::Kept& kept) {
+  Partial partial{.query = task.want.query,
+                  .revision = task.want.revision,
+                  .node = options_.name,
+                  .incarnation = options_.incarnation,
+                  .pane = kept.pane};
+  auto chunks = split(kept.table);
+  CLEW_ASSERT(chunks);  // kFrameMax is less than all chunks hold.
+  for (Chunk& chunk : *chunks) {
+    partial.table = std::move(chunk);
+    const std::string id =
+        fmt::format("{}.{}.{}.{}.{}.{}", partial.query, partial.revision, partial.node,
+                    partial.incarnation.start_ns, partial.pane, partial.table.index);
+    if (!bus_.append(subjects_.partial(partial.query, kShard, partial.node), id, to_bytes(partial)))
+      return false;
+  }
+  return true;
+}
+
+void Node::beat() {
+  wants_beat_ = false;
+  next_beat_ns_ = clock_.monotonic_ns() + kBeatPeriod;
+  Beat said{.node = options_.name,
+            .incarnation = options_.incarnation,
+            .version = options_.version,
+            .labels = options_.labels,
+            .want_revision = want_revision_,
+            .clock_offset_ns = root_offset_ns_};
+  for (auto& [query, task] : tasks_) {
+    said.spill_bytes += task.spill.bytes();
+    task.said.lost = task.spill.lost();
+    NodeQuery& one = said.queries.emplace_back(task.said);
+    if (std::exchange(task.is_answered_new, false)) one.answered = task.answered;
+  }
+  if (!bus_.publish(subjects_.beat(options_.name), to_bytes(said))) wants_beat_ = true;
+}
+
+// Nobody waits for what has ended and is safe. What no root takes is kept for a lease.
+void Node::forget_closed() {
+  const int64_t now = clock_.monotonic_ns();
+  std::erase_if(tasks_, [now](const auto& each) {
+    const Task& task = each.second;
+    if (task.session != nullptr || task.is_wanted) return false;
+    const bool is_old = now - task.ended_ns > static_cast<int64_t>(task.want.lease_ns);
+    return is_old || (task.spill.empty() && now - task.ended_ns > 2 * kBeatPeriod);
+  });
+}
+
+}  // namespace clew::cluster

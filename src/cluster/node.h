@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node: one machine's agent. It hears what is wanted, runs a session for each query, and sends
+// what these count, pane by pane, to the log of partials, from which a root merges it. Nothing that
+// it has counted is given up before a root says that it is safe, but for what the losses name.
+//
+//     offered -> armed -> draining -> closed          a query that is wanted, and then no more
+//             -> refused                              with the reason, which the root shows
+//                armed -> expired                     no root has answered for the lease
+//
+// One thread calls all functions. It waits for the descriptors and for next_ns().
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <poll.h>
+
+#include "base/error.h"
+#include "cluster/bus.h"
+#include "cluster/clock.h"
+#include "cluster/message.h"
+#include "cluster/node_session.h"
+#include "cluster/spill.h"
+#include "cluster/subjects.h"
+
+namespace clew::cluster {
+
+inline constexpr size_t kQueriesMax = 64;
+
+struct NodeOptions {
+  std::string name;  // A word of subjects.
+  std::string tenant = "default";
+  std::map<std::string, std::string> labels{};
+  std::string version{};  // Of clew.
+  Incarnation incarnation{};
+  size_t spill_bytes_max = size_t{16} << 20;  // Of each query.
+};
+
+class Node {
+ public:
+  // All are borrowed.
+  Node(Bus& bus, NodeSessions& sessions, const Clock& clock, NodeOptions options);
+
+  // Listens, and says that it is there. Errors: the bus refuses it.
+  Expected<void> begin();
+  // Does what there is to do by now.
+  void turn();
+  // The next turn is due then (CLOCK_MONOTONIC), or when a descriptor is readable.
+  [[nodiscard]] int64_t next_ns() const;
+  void add_descriptors(std::vector<pollfd>& descriptors) const;
+
+  // All sessions end, and what they counted goes out.
+  void stop();
+  // No session runs, and all that was counted was sent.
+  [[nodiscard]] bool is_done() const;
+
+  // What happened, in words, since the last time: for people.
+  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
+
+ private:
+  struct Task {
+    Control want;
+    std::unique_ptr<NodeSession> session;  // Null: none runs.
+    NodeQuery said{};
+    std::string answered{};  // NodeQuery::answered,
+    bool is_answered_new = false;  // which the root has not heard.
+    Spill spill;
+    Pane taken = std::numeric_limits<Pane>::min();  // The last pane that the session gave.
+    bool is_wanted = true;
+    int64_t ended_ns = 0;
+  };
+
+  void hear(const Message& message);
+  void control(const Control& heard);
+  void read_want();
+  void apply(const Control& want);
+  void arm(Task& task);
+  void end(Task& task);
+  void take(Task& task);
+  void take(Task& task, Frame& frame);
+  void close(Task& task, const std::string& why);
+  void send(Task& task);
+  bool append(const Task& task, const Spill::Kept& kept);
+  void beat();
+  void expire();
+  void forget_closed();
+
+  Bus& bus_;
+  NodeSessions& sessions_;
+  const Clock& clock_;
+  NodeOptions options_;
+  Subjects subjects_;
+  int64_t offset_ns_;  // Of the panes' clock, for the node's life.
+  uint64_t want_revision_ = 0;
+  bool is_want_known_ = false;
+  std::map<std::string, Task> tasks_;  // By query.
+  int64_t next_beat_ns_ = 0;
+  int64_t next_send_ns_ = 0;  // Not before then: the bus has refused the last one.
+  int64_t heard_ns_;          // When a root answered last.
+  int64_t root_offset_ns_ = 0;
+  bool was_connected_ = false;
+  bool wants_beat_ = true;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace clew::cluster

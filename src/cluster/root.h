@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The root: owns the answers of a tenant's queries. It hears who asks, tells the nodes what is
+// wanted, merges their partials pane by pane (merge.h), and tells the rows to whoever listens. One
+// leads at a time: by a key, which it renews; the next takes over when it is not renewed.
+//
+// One thread calls all functions. It waits for the bus's descriptor and for next_ns().
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cluster/bus.h"
+#include "cluster/clock.h"
+#include "cluster/merge.h"
+#include "cluster/message.h"
+#include "cluster/row_queue.h"
+#include "cluster/subjects.h"
+
+namespace clew::cluster {
+
+struct RootOptions {
+  std::string name;  // Of this root, among those that may lead.
+  std::string tenant = "default";
+  int64_t late_ns = 5 * kSecond;      // A pane waits no longer for a node.
+  int64_t install_ns = kSecond;       // Nor does a query.
+  int64_t silent_ns = 3 * kSecond;    // A node that has not beaten for so long is not waited for,
+  int64_t asker_ns = 10 * kSecond;    // a query whose asker was not heard for so long ends,
+  int64_t takeover_ns = 5 * kSecond;  // and a root that has not renewed its key has gone.
+  uint64_t lease_ns = 30 * kSecond;   // Nodes take probes out when no root answers for so long.
+  uint64_t log_bytes_max = uint64_t{1} << 30;
+};
+
+class Root {
+ public:
+  // Both are borrowed.
+  Root(Bus& bus, const Clock& clock, RootOptions options);
+
+  Expected<void> begin();
+  void turn();
+  [[nodiscard]] int64_t next_ns() const;
+  [[nodiscard]] int descriptor() const { return bus_.descriptor(); }
+  [[nodiscard]] bool leads() const { return leads_; }
+  // All queries end; another root may lead.
+  void stop();
+  // What happened, in words, since the last time: for people.
+  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
+
+ private:
+  struct Member {
+    Beat last;
+    int64_t heard_ns = 0;
+  };
+  struct Asked {
+    Control want;
+    bool gives_panes = true;  // Else all of them, as one, at the end.
+    Phase phase = Phase::Installing;
+    std::string reason{};  // Of its failure.
+    int64_t begun_ns = 0;
+    int64_t asker_heard_ns = 0;
+    int64_t drained_ns = 0;  // No node is waited for any longer.
+    int64_t ended_ns = 0;
+    std::string answered{};  // NodeQuery::answered, of who was armed first,
+    Digest schema{};         // and of its table.
+    std::map<std::string, NodeQuery> nodes{};        // As they have said last.
+    std::map<std::string, std::string> strangers{};  // Nodes whose tables are others, and why.
+    Merge merge{};
+    std::optional<Pane> given{};
+    bool has_merged = false;  // Since the last mark.
+    RowQueue rows{};
+    bool has_news = true;  // For the asker.
+  };
+
+  // Leading.
+  void lead();
+  void take_over();
+  // Messages.
+  void hear(const Message& message);
+  void ask(const Ask& asked);
+  void beat(const Message& message, const Beat& said);
+  void report(Asked& asked, const Beat& said, const NodeQuery& one);
+  void read_partials();
+  void take(const Entry& entry);
+  // Queries.
+  Expected<void> want(Asked& asked);
+  void install(Asked& asked);
+  void end(Asked& asked);
+  void give(Asked& asked);
+  void give(Asked& asked, Pane up_to);
+  void give(Asked& asked, const aggregate::Table& table, Pane pane, uint64_t version,
+            bool is_final);
+  void finish(Asked& asked);
+  void tell(Asked& asked);
+  void mark(Asked& asked);
+  [[nodiscard]] bool waits_for(const Asked& asked, Pane pane) const;
+  [[nodiscard]] bool is_alive(const Member& member) const;
+  [[nodiscard]] Control greeting() const;
+
+  Bus& bus_;
+  const Clock& clock_;
+  RootOptions options_;
+  Subjects subjects_;
+  int64_t offset_ns_;
+  bool leads_ = false;
+  std::optional<Revised> leader_;  // As the key was seen last,
+  int64_t leader_seen_ns_ = 0;     // and when it was seen to change.
+  int64_t next_lead_ns_ = 0;
+  uint64_t want_revision_ = 0;
+  uint64_t want_key_revision_ = 0;
+  std::map<std::string, Asked> asked_;    // By query.
+  std::map<std::string, Member> members_;  // By node.
+  std::vector<Beat> beats_;                // That are to be looked at behind the log.
+  uint64_t read_ = 0;                      // Up to here the log was read.
+  bool has_partials_ = true;
+  int64_t next_tell_ns_ = 0;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace clew::cluster
