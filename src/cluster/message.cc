@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/message.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "cluster/subject.h"
+#include "collect/bytes.h"
+#include "collect/crc32c.h"
+
+namespace clew::cluster {
+namespace {
+
+constexpr uint32_t kMessageMagic = 0x4D574C43;  // "CLWM", little endian.
+constexpr size_t kCrcOffset = 4;
+constexpr size_t kCheckedOffset = 8;
+
+// A message's number in the bytes; other members have none.
+template <typename T>
+constexpr uint16_t kKindOf = 0;
+template <>
+constexpr uint16_t kKindOf<Control> = 1;
+template <>
+constexpr uint16_t kKindOf<Beat> = 2;
+template <>
+constexpr uint16_t kKindOf<Partial> = 3;
+template <>
+constexpr uint16_t kKindOf<Merged> = 4;
+template <>
+constexpr uint16_t kKindOf<Mark> = 5;
+template <>
+constexpr uint16_t kKindOf<Again> = 6;
+template <>
+constexpr uint16_t kKindOf<RowUpdate> = 7;
+
+// All members of a struct: a new one does not compile until it stands here, too.
+template <typename T>
+auto fields_of(T& value) {
+  using Plain = std::remove_const_t<T>;
+  if constexpr (std::is_same_v<Plain, Incarnation>) {
+    auto& [boot_id, start_ns] = value;
+    return std::tie(boot_id, start_ns);
+  } else if constexpr (std::is_same_v<Plain, PaneRange>) {
+    auto& [first, last] = value;
+    return std::tie(first, last);
+  } else if constexpr (std::is_same_v<Plain, Chunk>) {
+    auto& [index, count, whole_bytes, whole_crc, bytes] = value;
+    return std::tie(index, count, whole_bytes, whole_crc, bytes);
+  } else if constexpr (std::is_same_v<Plain, QueryLimits>) {
+    auto& [keys_max, partial_bytes_max, spill_bytes_max] = value;
+    return std::tie(keys_max, partial_bytes_max, spill_bytes_max);
+  } else if constexpr (std::is_same_v<Plain, Control>) {
+    auto& [want_revision, time_ns, query, revision, is_wanted, digest, text, labels, epoch_ns,
+           width_ns, lease_ns, limits] = value;
+    return std::tie(want_revision, time_ns, query, revision, is_wanted, digest, text, labels,
+                    epoch_ns, width_ns, lease_ns, limits);
+  } else if constexpr (std::is_same_v<Plain, NodeQuery>) {
+    auto& [query, revision, state, closed, schema, reason, lost] = value;
+    return std::tie(query, revision, state, closed, schema, reason, lost);
+  } else if constexpr (std::is_same_v<Plain, Beat>) {
+    auto& [node, incarnation, version, labels, want_revision, spill_bytes, clock_offset_ns,
+           queries] = value;
+    return std::tie(node, incarnation, version, labels, want_revision, spill_bytes, clock_offset_ns,
+                    queries);
+  } else if constexpr (std::is_same_v<Plain, Partial>) {
+    auto& [query, revision, node, incarnation, pane, table] = value;
+    return std::tie(query, revision, node, incarnation, pane, table);
+  } else if constexpr (std::is_same_v<Plain, Covered>) {
+    auto& [node, incarnation, panes] = value;
+    return std::tie(node, incarnation, panes);
+  } else if constexpr (std::is_same_v<Plain, Merged>) {
+    auto& [query, revision, relay, number, pane, coverage, table] = value;
+    return std::tie(query, revision, relay, number, pane, coverage, table);
+  } else if constexpr (std::is_same_v<Plain, NodeMark>) {
+    auto& [node, incarnation, mark] = value;
+    return std::tie(node, incarnation, mark);
+  } else if constexpr (std::is_same_v<Plain, Mark>) {
+    auto& [query, revision, marks] = value;
+    return std::tie(query, revision, marks);
+  } else if constexpr (std::is_same_v<Plain, Again>) {
+    auto& [query, revision, panes] = value;
+    return std::tie(query, revision, panes);
+  } else {
+    static_assert(std::is_same_v<Plain, RowUpdate>);
+    auto& [query, revision, pane, version, is_final, table] = value;
+    return std::tie(query, revision, pane, version, is_final, table);
+  }
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+class MessageWriter {
+ public:
+  template <typename T>
+  void put(const T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      put(static_cast<uint8_t>(value));
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+      collect::append(bytes_, value);
+    } else {
+      std::apply([this](const auto&... field) { (this->put(field), ...); }, fields_of(value));
+    }
+  }
+  template <size_t kSize>
+  void put(const std::array<std::byte, kSize>& bytes) {
+    collect::append(bytes_, std::span<const std::byte>(bytes));
+  }
+  void put(const std::string& text) {
+    put_count(text.size());
+    collect::append(bytes_, std::span<const char>(text));
+  }
+  void put(const Bytes& bytes) {
+    put_count(bytes.size());
+    collect::append(bytes_, std::span<const std::byte>(bytes));
+  }
+  template <typename T>
+  void put(const std::vector<T>& list) {
+    put_count(list.size());
+    for (const T& one : list)
+      put(one);
+  }
+  void put(const std::map<std::string, std::string>& map) {
+    put_count(map.size());
+    for (const auto& [key, value] : map) {
+      put(key);
+      put(value);
+    }
+  }
+
+  Bytes take() {
+    const uint32_t crc = collect::crc32c(std::span(bytes_).subspan(kCheckedOffset));
+    std::memcpy(&bytes_[kCrcOffset], &crc, sizeof crc);
+    return std::move(bytes_);
+  }
+
+ private:
+  void put_count(size_t count) {
+    CLEW_ASSERT(count <= UINT32_MAX);
+    put(static_cast<uint32_t>(count));
+  }
+
+  Bytes bytes_;
+};
+
+// --- reading -------------------------------------------------------------------------------------
+
+// After a failure nothing is read any more, and what `take` has left is not to be used.
+class MessageReader {
+ public:
+  explicit MessageReader(std::span<const std::byte> bytes) : cursor_(bytes) {}
+
+  template <typename T>
+  void take(T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      const auto byte = cursor_.take<uint8_t>();
+      if (byte > 1) cursor_.fail();
+      value = byte == 1;
+    } else if constexpr (std::is_enum_v<T>) {
+      static_assert(std::is_same_v<T, NodeState>);
+      value = cursor_.take<T>();
+      if (value > NodeState::Expired) cursor_.fail();
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      value = cursor_.take<T>();
+    } else {
+      std::apply([this](auto&... field) { (this->take(field), ...); }, fields_of(value));
+    }
+  }
+  template <size_t kSize>
+  void take(std::array<std::byte, kSize>& bytes) {
+    bytes = cursor_.take<std::array<std::byte, kSize>>();
+  }
+  void take(std::string& text) {
+    const std::vector<char> characters = cursor_.take_many<char>(take<uint32_t>());
+    text.assign(characters.begin(), characters.end());
+  }
+  void take(Bytes& bytes) { bytes = cursor_.take_many<std::byte>(take<uint32_t>()); }
+  // Each element takes bytes, so a count that is not true ends soon.
+  template <typename T>
+  void take(std::vector<T>& list) {
+    const auto count = take<uint32_t>();
+    for (uint32_t i = 0; i < count && !failed(); ++i)
+      take(list.emplace_back());
+  }
+  void take(std::map<std::string, std::string>& map) {
+    const auto count = take<uint32_t>();
+    for (uint32_t i = 0; i < count && !failed(); ++i) {
+      std::string key;
+      take(key);
+      const bool is_next = map.empty() || map.rbegin()->first < key;
+      if (!is_next) cursor_.fail();
+      take(map[key]);
+    }
+  }
+  template <typename T>
+  T take() {
+    T value{};
+    take(value);
+    return value;
+  }
+
+  [[nodiscard]] bool failed() const { return cursor_.failed(); }
+  [[nodiscard]] std::span<const std::byte> rest() const { return cursor_.rest(); }
+
+ private:
+  collect::Cursor cursor_;
+};
+
+tl::unexpected<Error> no_message(std::string_view why) {
+  return fail(ErrorCode::Io, fmt::format("the bytes are no message of a cluster: {}", why));
+}
+
+Expected<void> check_message_header(MessageReader& reader, uint16_t kind) {
+  const bool is_message = reader.take<uint32_t>() == kMessageMagic && !reader.failed();
+  if (!is_message) return no_message("they do not begin as one");
+  const auto crc = reader.take<uint32_t>();
+  if (reader.failed() || crc != collect::crc32c(reader.rest()))
+    return no_message("they are not as they were written");
+  const auto version = reader.take<uint16_t>();
+  if (!reader.failed() && version != kMessageVersion) {
+    return fail(ErrorCode::Refused,
+                fmt::format("the message has version {}; this version of clew reads {}", version,
+                            kMessageVersion));
+  }
+  const auto found = reader.take<uint16_t>();
+  if (reader.failed()) return no_message("they end early");
+  if (found == kind) return {};
+  return fail(ErrorCode::Refused, fmt::format("the message is of kind {} and not {}", found, kind));
+}
+
+// --- the rules -----------------------------------------------------------------------------------
+
+bool is_name(const std::string& name) {
+  return check_name(name).has_value();
+}
+
+bool are_right(const std::vector<PaneRange>& panes) {
+  for (size_t i = 0; i < panes.size(); ++i) {
+    if (panes[i].first > panes[i].last) return false;
+    // Compared without an overflow: the last one before is below `first`.
+    if (i > 0 && (panes[i].first <= panes[i - 1].last || panes[i].first - 1 == panes[i - 1].last))
+      return false;
+  }
+  return true;
+}
+
+// Of what has a node and an incarnation.
+template <typename T>
+bool do_ascend(const std::vector<T>& list) {
+  const auto is_not_below = [](const T& one, const T& next) {
+    return std::tie(one.node, one.incarnation) >= std::tie(next.node, next.incarnation);
+  };
+  return std::adjacent_find(list.begin(), list.end(), is_not_below) == list.end() &&
+         std::all_of(list.begin(), list.end(), [](const T& one) { return is_name(one.node); });
+}
+
+bool is_right(const Chunk& chunk) {
+  return chunk.count >= 1 && chunk.count <= kChunksMax && chunk.index < chunk.count &&
+         chunk.bytes.size() <= kChunkBytesMax &&
+         chunk.whole_bytes <= uint64_t{chunk.count} * kChunkBytesMax &&
+         chunk.bytes.size() <= chunk.whole_bytes;
+}
+
+bool is_right(const Control& message) {
+  const bool has_query = !message.query.empty();
+  return (!has_query || is_name(message.query)) && message.text.size() <= kQueryTextMax &&
+         message.width_ns >= 1;
+}
+
+bool is_right(const NodeQuery& query) {
+  return is_name(query.query) && are_right(query.lost);
+}
+
+bool is_right(const Beat& message) {
+  return is_name(message.node) &&
+         std::all_of(message.queries.begin(), message.queries.end(),
+                     [](const NodeQuery& query) { return is_right(query); });
+}
+
+bool is_right(const Partial& message) {
+  return is_name(message.query) && is_name(message.node) && is_right(message.table);
+}
+
+bool is_right(const Merged& message) {
+  return is_name(message.query) && is_name(message.relay) && is_right(message.table) &&
+         do_ascend(message.coverage) &&
+         std::all_of(message.coverage.begin(), message.coverage.end(), [](const Covered& covered) {
+           return !covered.panes.empty() && are_right(covered.panes);
+         });
+}
+
+bool is_right(const Mark& message) {
+  return is_name(message.query) && do_ascend(message.marks);
+}
+
+bool is_right(const Again& message) {
+  return is_name(message.query) && are_right(message.panes);
+}
+
+bool is_right(const RowUpdate& message) {
+  return is_name(message.query) && is_right(message.table);
+}
+
+}  // namespace
+
+template <typename T>
+Bytes to_bytes(const T& message) {
+  MessageWriter writer;
+  writer.put(kMessageMagic);
+  writer.put(uint32_t{0});  // The CRC, when the rest is there.
+  writer.put(kMessageVersion);
+  writer.put(kKindOf<T>);
+  writer.put(message);
+  return writer.take();
+}
+
+template <typename T>
+Expected<T> read_as(std::span<const std::byte> bytes) {
+  MessageReader reader(bytes);
+  CLEW_TRY(check_message_header(reader, kKindOf<T>));
+  auto message = reader.take<T>();
+  if (reader.failed()) return no_message("they end early or have unknown values");
+  if (!reader.rest().empty()) return no_message("something follows");
+  if (!is_right(message)) return no_message("they break a rule");
+  return message;
+}
+
+template Bytes to_bytes(const Control&);
+template Bytes to_bytes(const Beat&);
+template Bytes to_bytes(const Partial&);
+template Bytes to_bytes(const Merged&);
+template Bytes to_bytes(const Mark&);
+template Bytes to_bytes(const Again&);
+template Bytes to_bytes(const RowUpdate&);
+template Expected<Control> read_as(std::span<const std::byte>);
+template Expected<Beat> read_as(std::span<const std::byte>);
+template Expected<Partial> read_as(std::span<const std::byte>);
+template Expected<Merged> read_as(std::span<const std::byte>);
+template Expected<Mark> read_as(std::span<const std::byte>);
+template Expected<Again> read_as(std::span<const std::byte>);
+template Expected<RowUpdate> read_as(std::span<const std::byte>);
+
+}  // namespace clew::cluster

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// What members of a cluster tell one another, as values, as bytes and back. The bytes of one
+// message are always the same. What is read may be anybody's: it is an error, or a message that
+// keeps the rules below and writes back as it was; it takes memory in proportion to the bytes.
+//
+//     u32 magic "CLWM"   u32 CRC-32C of all behind it   u16 version   u16 kind   the members
+//
+// Little endian, without padding. An enumerator is its number, a bool one byte; a text, bytes, a
+// list or a map its u32 count and what it holds, of a map in the order of its keys. Whatever
+// changes in a member changes the version: only the same version is read.
+//
+// Rules: names (of nodes, queries, relays) are words of subjects; ranges of panes are not empty and
+// ascend with a gap between two; what is covered or marked ascends by node and incarnation; texts
+// of queries and chunks have their limits.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cluster/bus.h"
+
+namespace clew::cluster {
+
+inline constexpr uint16_t kMessageVersion = 1;
+inline constexpr size_t kQueryTextMax = 64 << 10;
+inline constexpr size_t kChunkBytesMax = 512 << 10;
+inline constexpr uint32_t kChunksMax = 2048;  // Of 512 KiB: one whole is at most 1 GiB.
+
+using Digest = std::array<std::byte, 32>;  // SHA-256.
+using Pane = int64_t;                      // Its number, as stream::Panes counts.
+
+// One life of a node: where it started, and when.
+struct Incarnation {
+  std::array<std::byte, 16> boot_id{};
+  uint64_t start_ns = 0;
+  auto operator<=>(const Incarnation&) const = default;
+};
+
+struct PaneRange {
+  Pane first = 0;
+  Pane last = 0;
+  bool operator==(const PaneRange&) const = default;
+};
+
+// A part of some bytes that are too many for one message (chunks.h).
+struct Chunk {
+  uint32_t index = 0;
+  uint32_t count = 1;
+  uint64_t whole_bytes = 0;
+  uint32_t whole_crc = 0;
+  Bytes bytes{};
+  bool operator==(const Chunk&) const = default;
+};
+
+struct QueryLimits {
+  uint64_t keys_max = 0;
+  uint64_t partial_bytes_max = 0;
+  uint64_t spill_bytes_max = 0;
+  bool operator==(const QueryLimits&) const = default;
+};
+
+// ctl.all, ctl.N: what the root wants of one query; without a query, as the answer to a beat, only
+// the revision of all that is wanted and the root's time. A node that has another revision reads
+// key `want`.
+struct Control {
+  uint64_t want_revision = 0;
+  int64_t time_ns = 0;
+  std::string query{};
+  uint64_t revision = 0;
+  bool is_wanted = false;
+  Digest digest{};                              // Of the text.
+  std::string text{};                           // Empty: who does not have it reads it.
+  std::map<std::string, std::string> labels{};  // A node that has not all of these is not meant.
+  int64_t epoch_ns = 0;
+  int64_t width_ns = 1;
+  uint64_t lease_ns = 0;
+  QueryLimits limits{};
+  bool operator==(const Control&) const = default;
+};
+
+enum class NodeState : uint8_t { Offered, Armed, Refused, Draining, Closed, Lost, Expired };
+
+struct NodeQuery {
+  std::string query{};
+  uint64_t revision = 0;
+  NodeState state = NodeState::Offered;
+  Pane closed = std::numeric_limits<Pane>::min();  // This and all before it; at first none.
+  Digest schema{};                                 // Of its table.
+  std::string reason{};                            // Why it was refused or lost.
+  std::vector<PaneRange> lost{};
+  bool operator==(const NodeQuery&) const = default;
+};
+
+// beat.N
+struct Beat {
+  std::string node{};
+  Incarnation incarnation{};
+  std::string version{};  // Of clew.
+  std::map<std::string, std::string> labels{};
+  uint64_t want_revision = 0;
+  uint64_t spill_bytes = 0;
+  int64_t clock_offset_ns = 0;  // The root's time less its own.
+  std::vector<NodeQuery> queries{};
+  bool operator==(const Beat&) const = default;
+};
+
+// part.Q.S.N: a node's table of one pane (aggregate/table_bytes.h), losses and all.
+struct Partial {
+  std::string query{};
+  uint64_t revision = 0;
+  std::string node{};
+  Incarnation incarnation{};
+  Pane pane = 0;
+  Chunk table{};
+  bool operator==(const Partial&) const = default;
+};
+
+struct Covered {
+  std::string node{};
+  Incarnation incarnation{};
+  std::vector<PaneRange> panes{};
+  bool operator==(const Covered&) const = default;
+};
+
+// merged.Q.S: a relay's table of what it covers. `number` counts what the relay has published, so
+// that chunks of two tables are not mixed.
+struct Merged {
+  std::string query{};
+  uint64_t revision = 0;
+  std::string relay{};
+  uint64_t number = 0;
+  Pane pane = 0;
+  std::vector<Covered> coverage{};
+  Chunk table{};
+  bool operator==(const Merged&) const = default;
+};
+
+struct NodeMark {
+  std::string node{};
+  Incarnation incarnation{};
+  Pane mark = 0;  // This pane and all before it are merged and safe.
+  bool operator==(const NodeMark&) const = default;
+};
+
+// mark.Q: after a commit. Those who are not named keep theirs.
+struct Mark {
+  std::string query{};
+  uint64_t revision = 0;
+  std::vector<NodeMark> marks{};
+  bool operator==(const Mark&) const = default;
+};
+
+// again.N: which partials the root misses.
+struct Again {
+  std::string query{};
+  uint64_t revision = 0;
+  std::vector<PaneRange> panes{};
+  bool operator==(const Again&) const = default;
+};
+
+// row.Q: the rows of a pane, in place of those of any lower version; as a table with its losses.
+struct RowUpdate {
+  std::string query{};
+  uint64_t revision = 0;
+  Pane pane = 0;
+  uint64_t version = 0;
+  bool is_final = false;
+  Chunk table{};
+  bool operator==(const RowUpdate&) const = default;
+};
+
+// T is one of Control, Beat, Partial, Merged, Mark, Again, RowUpdate.
+template <typename T>
+[[nodiscard]] Bytes to_bytes(const T& message);
+
+// Refused: another version, or another kind of message. Io: whatever else is wrong.
+template <typename T>
+[[nodiscard]] Expected<T> read_as(std::span<const std::byte> bytes);
+
+}  // namespace clew::cluster

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// A message of each kind with something in every member, for tests and the fuzzer.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "cluster/chunks.h"
+#include "cluster/message.h"
+
+namespace clew::cluster {
+
+inline Incarnation example_incarnation(uint8_t first) {
+  Incarnation incarnation;
+  incarnation.boot_id[0] = std::byte{first};
+  incarnation.boot_id[15] = std::byte{0xF0};
+  incarnation.start_ns = 123'456'789'012;
+  return incarnation;
+}
+
+inline Chunk example_chunk() {
+  return {.index = 1,
+          .count = 3,
+          .whole_bytes = 10,
+          .whole_crc = 0x1234'5678,
+          .bytes = {std::byte{1}, std::byte{0}, std::byte{0xFF}}};
+}
+
+inline Control example_control() {
+  Control control = {.want_revision = 7, .time_ns = -5, .query = "q1", .revision = 2};
+  control.is_wanted = true;
+  control.digest[31] = std::byte{9};
+  control.text = "from e in calls select count()";
+  control.labels = {{"rack", ""}, {"zone", "a"}};
+  control.epoch_ns = 1'700'000'000'000'000'000;
+  control.width_ns = 1'000'000'000;
+  control.lease_ns = 30'000'000'000;
+  control.limits = {.keys_max = 1, .partial_bytes_max = 2, .spill_bytes_max = 3};
+  return control;
+}
+
+inline Beat example_beat() {
+  Beat beat = {.node = "n-1", .incarnation = example_incarnation(1), .version = "0.1.0"};
+  beat.labels = {{"zone", "b"}};
+  beat.want_revision = 7;
+  beat.spill_bytes = 1 << 30;
+  beat.clock_offset_ns = -12;
+  beat.queries = {{.query = "q1", .revision = 2, .state = NodeState::Armed},
+                  {.query = "q2", .revision = 3, .state = NodeState::Refused, .closed = -3}};
+  beat.queries[0].schema[0] = std::byte{3};
+  beat.queries[1].reason = "no function 'f'";
+  beat.queries[1].lost = {{.first = -2, .last = -2}, {.first = 0, .last = 5}};
+  return beat;
+}
+
+inline Partial example_partial() {
+  return {.query = "q1",
+          .revision = 2,
+          .node = "n-1",
+          .incarnation = example_incarnation(1),
+          .pane = 41,
+          .table = example_chunk()};
+}
+
+inline Merged example_merged() {
+  return {.query = "q1",
+          .revision = 2,
+          .relay = "r_1",
+          .number = 99,
+          .pane = 41,
+          .coverage = {{.node = "n-1",
+                        .incarnation = example_incarnation(1),
+                        .panes = {{.first = 41, .last = 41}}},
+                       {.node = "n-1",
+                        .incarnation = example_incarnation(2),
+                        .panes = {{.first = 39, .last = 39}, {.first = 41, .last = 43}}}},
+          .table = example_chunk()};
+}
+
+inline Mark example_mark() {
+  return {.query = "q1",
+          .revision = 2,
+          .marks = {{.node = "n-1", .incarnation = example_incarnation(1), .mark = -1},
+                    {.node = "n-2", .incarnation = example_incarnation(0), .mark = 41}}};
+}
+
+inline Again example_again() {
+  return {
+      .query = "q1", .revision = 2, .panes = {{.first = 1, .last = 1}, {.first = 3, .last = 9}}};
+}
+
+inline RowUpdate example_row() {
+  return {.query = "q1",
+          .revision = 2,
+          .pane = 41,
+          .version = 3,
+          .is_final = true,
+          .table = example_chunk()};
+}
+
+// Calls `use` with each.
+template <typename Use>
+void for_each_example(const Use& use) {
+  const auto all =
+      std::make_tuple(example_control(), example_beat(), example_partial(), example_merged(),
+                      example_mark(), example_again(), example_row());
+  std::apply([&](const auto&... message) { (use(message), ...); }, all);
+}
+
+}  // namespace clew::cluster

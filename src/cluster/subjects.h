@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subjects of a cluster's messages: `clew.T.` and a kind, T being the tenant. Nodes, queries
+// and tenants are words; `*` in place of one makes a pattern.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace clew::cluster {
+
+class Subjects {
+ public:
+  explicit Subjects(std::string_view tenant) : prefix_(fmt::format("clew.{}.", tenant)) {}
+
+  [[nodiscard]] std::string control_of_all() const { return prefix_ + "ctl.all"; }
+  // A node cannot be called "all".
+  [[nodiscard]] std::string control(std::string_view node) const { return of("ctl", node); }
+  [[nodiscard]] std::string beat(std::string_view node) const { return of("beat", node); }
+  [[nodiscard]] std::string partial(std::string_view query, std::string_view shard,
+                                    std::string_view node) const {
+    return fmt::format("{}part.{}.{}.{}", prefix_, query, shard, node);
+  }
+  [[nodiscard]] std::string merged(std::string_view query, std::string_view shard) const {
+    return fmt::format("{}merged.{}.{}", prefix_, query, shard);
+  }
+  [[nodiscard]] std::string mark(std::string_view query) const { return of("mark", query); }
+  [[nodiscard]] std::string again(std::string_view node) const { return of("again", node); }
+  [[nodiscard]] std::string row(std::string_view query) const { return of("row", query); }
+
+  // Whose a beat or a partial says it is by its subject: what a server's permissions hold a node
+  // to.
+  static std::string_view node_of(std::string_view subject) {
+    return subject.substr(subject.rfind('.') + 1);
+  }
+
+ private:
+  [[nodiscard]] std::string of(std::string_view kind, std::string_view whose) const {
+    return fmt::format("{}{}.{}", prefix_, kind, whose);
+  }
+
+  std::string prefix_;
+};
+
+}  // namespace clew::cluster
