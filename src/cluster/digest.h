@@ -14,8 +14,9 @@ namespace clew::cluster {
 inline Digest digest_of(const std::string& text) {
   target::Sha256 hash;
   hash.add({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  const target::Digest bytes = hash.finish();
   Digest digest{};
-  std::ranges::copy(std::as_bytes(std::span(hash.finish())), digest.begin());
+  std::ranges::copy(std::as_bytes(std::span(bytes)), digest.begin());
   return digest;
 }
 

@@ -39,6 +39,14 @@ template <>
 constexpr uint16_t kKindOf<Again> = 6;
 template <>
 constexpr uint16_t kKindOf<RowUpdate> = 7;
+template <>
+constexpr uint16_t kKindOf<Ask> = 8;
+template <>
+constexpr uint16_t kKindOf<Status> = 9;
+template <>
+constexpr uint16_t kKindOf<Want> = 10;
+template <>
+constexpr uint16_t kKindOf<Leader> = 11;
 
 // All members of a struct: a new one does not compile until it stands here, too.
 template <typename T>
@@ -57,13 +65,13 @@ auto fields_of(T& value) {
     auto& [keys_max, partial_bytes_max, spill_bytes_max] = value;
     return std::tie(keys_max, partial_bytes_max, spill_bytes_max);
   } else if constexpr (std::is_same_v<Plain, Control>) {
-    auto& [want_revision, time_ns, query, revision, is_wanted, digest, text, labels, epoch_ns,
-           width_ns, lease_ns, limits] = value;
-    return std::tie(want_revision, time_ns, query, revision, is_wanted, digest, text, labels,
-                    epoch_ns, width_ns, lease_ns, limits);
+    auto& [want_revision, time_ns, query, revision, is_wanted, digest, text, name_patterns, labels,
+           epoch_ns, width_ns, lease_ns, limits] = value;
+    return std::tie(want_revision, time_ns, query, revision, is_wanted, digest, text, name_patterns,
+                    labels, epoch_ns, width_ns, lease_ns, limits);
   } else if constexpr (std::is_same_v<Plain, NodeQuery>) {
-    auto& [query, revision, state, closed, schema, reason, lost] = value;
-    return std::tie(query, revision, state, closed, schema, reason, lost);
+    auto& [query, revision, state, closed, schema, answered, reason, lost] = value;
+    return std::tie(query, revision, state, closed, schema, answered, reason, lost);
   } else if constexpr (std::is_same_v<Plain, Beat>) {
     auto& [node, incarnation, version, labels, want_revision, spill_bytes, clock_offset_ns,
            queries] = value;
@@ -87,10 +95,29 @@ auto fields_of(T& value) {
   } else if constexpr (std::is_same_v<Plain, Again>) {
     auto& [query, revision, panes] = value;
     return std::tie(query, revision, panes);
+  } else if constexpr (std::is_same_v<Plain, WantedQuery>) {
+    auto& [query, revision] = value;
+    return std::tie(query, revision);
+  } else if constexpr (std::is_same_v<Plain, Want>) {
+    auto& [revision, queries] = value;
+    return std::tie(revision, queries);
+  } else if constexpr (std::is_same_v<Plain, Leader>) {
+    auto& [root] = value;
+    return std::tie(root);
+  } else if constexpr (std::is_same_v<Plain, Ask>) {
+    auto& [query, is_wanted, text, name_patterns, labels, width_ns, gives_panes, has_rows] = value;
+    return std::tie(query, is_wanted, text, name_patterns, labels, width_ns, gives_panes, has_rows);
+  } else if constexpr (std::is_same_v<Plain, Refusal>) {
+    auto& [reason, node, nodes] = value;
+    return std::tie(reason, node, nodes);
+  } else if constexpr (std::is_same_v<Plain, Status>) {
+    auto& [query, phase, reason, answered, nodes, armed, silent, refusals, first_row, rows] = value;
+    return std::tie(query, phase, reason, answered, nodes, armed, silent, refusals, first_row,
+                    rows);
   } else {
     static_assert(std::is_same_v<Plain, RowUpdate>);
-    auto& [query, revision, pane, version, is_final, table] = value;
-    return std::tie(query, revision, pane, version, is_final, table);
+    auto& [query, revision, number, pane, version, is_final, table] = value;
+    return std::tie(query, revision, number, pane, version, is_final, table);
   }
 }
 
@@ -151,6 +178,13 @@ class MessageWriter {
 
 // --- reading -------------------------------------------------------------------------------------
 
+constexpr NodeState last_of(NodeState) {
+  return NodeState::Expired;
+}
+constexpr Phase last_of(Phase) {
+  return Phase::Failed;
+}
+
 // After a failure nothing is read any more, and what `take` has left is not to be used.
 class MessageReader {
  public:
@@ -163,9 +197,8 @@ class MessageReader {
       if (byte > 1) cursor_.fail();
       value = byte == 1;
     } else if constexpr (std::is_enum_v<T>) {
-      static_assert(std::is_same_v<T, NodeState>);
       value = cursor_.take<T>();
-      if (value > NodeState::Expired) cursor_.fail();
+      if (value > last_of(value)) cursor_.fail();
     } else if constexpr (std::is_arithmetic_v<T>) {
       value = cursor_.take<T>();
     } else {
@@ -303,6 +336,23 @@ bool is_right(const Again& message) {
   return is_name(message.query) && are_right(message.panes);
 }
 
+bool is_right(const Want& message) {
+  return std::all_of(message.queries.begin(), message.queries.end(),
+                     [](const WantedQuery& each) { return is_name(each.query); });
+}
+
+bool is_right(const Leader& message) {
+  return is_name(message.root);
+}
+
+bool is_right(const Ask& message) {
+  return is_name(message.query) && message.text.size() <= kQueryTextMax && message.width_ns >= 1;
+}
+
+bool is_right(const Status& message) {
+  return is_name(message.query);
+}
+
 bool is_right(const RowUpdate& message) {
   return is_name(message.query) && is_right(message.table);
 }
@@ -338,6 +388,10 @@ template Bytes to_bytes(const Merged&);
 template Bytes to_bytes(const Mark&);
 template Bytes to_bytes(const Again&);
 template Bytes to_bytes(const RowUpdate&);
+template Bytes to_bytes(const Leader&);
+template Bytes to_bytes(const Want&);
+template Bytes to_bytes(const Status&);
+template Bytes to_bytes(const Ask&);
 template Expected<Control> read_as(std::span<const std::byte>);
 template Expected<Beat> read_as(std::span<const std::byte>);
 template Expected<Partial> read_as(std::span<const std::byte>);
@@ -345,5 +399,9 @@ template Expected<Merged> read_as(std::span<const std::byte>);
 template Expected<Mark> read_as(std::span<const std::byte>);
 template Expected<Again> read_as(std::span<const std::byte>);
 template Expected<RowUpdate> read_as(std::span<const std::byte>);
+template Expected<Leader> read_as(std::span<const std::byte>);
+template Expected<Want> read_as(std::span<const std::byte>);
+template Expected<Status> read_as(std::span<const std::byte>);
+template Expected<Ask> read_as(std::span<const std::byte>);
 
 }  // namespace clew::cluster

@@ -78,6 +78,7 @@ struct Control {
   bool is_wanted = false;
   Digest digest{};                              // Of the text.
   std::string text{};                           // Empty: who does not have it reads it.
+  std::vector<std::string> name_patterns{};  // Of processes, beside what the text says.
   std::map<std::string, std::string> labels{};  // A node that has not all of these is not meant.
   int64_t epoch_ns = 0;
   int64_t width_ns = 1;
@@ -93,10 +94,29 @@ struct NodeQuery {
   uint64_t revision = 0;
   NodeState state = NodeState::Offered;
   Pane closed = std::numeric_limits<Pane>::min();  // This and all before it; at first none.
-  Digest schema{};                                 // Of its table.
+  Digest schema{};                                 // Of what is answered:
+  std::string answered{};  // its text in normal form; empty where the root has it.
   std::string reason{};                            // Why it was refused or lost.
   std::vector<PaneRange> lost{};
   bool operator==(const NodeQuery&) const = default;
+};
+
+// The key `want`: all that is wanted. The key `want.Q` has the Control.
+struct WantedQuery {
+  std::string query{};
+  uint64_t revision = 0;
+  bool operator==(const WantedQuery&) const = default;
+};
+struct Want {
+  uint64_t revision = 0;
+  std::vector<WantedQuery> queries{};
+  bool operator==(const Want&) const = default;
+};
+
+// The key `root`: who leads, put anew each second.
+struct Leader {
+  std::string root{};
+  bool operator==(const Leader&) const = default;
 };
 
 // beat.N
@@ -170,6 +190,7 @@ struct Again {
 struct RowUpdate {
   std::string query{};
   uint64_t revision = 0;
+  uint64_t number = 0;  // Of the message, from 1 on: whoever asked says which it has.
   Pane pane = 0;
   uint64_t version = 0;
   bool is_final = false;
@@ -177,7 +198,45 @@ struct RowUpdate {
   bool operator==(const RowUpdate&) const = default;
 };
 
-// T is one of Control, Beat, Partial, Merged, Mark, Again, RowUpdate.
+// ask: what is wanted of the root, again and again while whoever asks listens.
+struct Ask {
+  std::string query{};  // A word that nobody else has.
+  bool is_wanted = true;
+  std::string text{};
+  std::vector<std::string> name_patterns{};
+  std::map<std::string, std::string> labels{};
+  int64_t width_ns = 1;     // Of panes.
+  bool gives_panes = true;  // Else all of them, as one, at the end.
+  uint64_t has_rows = 0;    // RowUpdate::number, up to which all have come.
+  bool operator==(const Ask&) const = default;
+};
+
+enum class Phase : uint8_t { Installing, Running, Draining, Done, Failed };
+
+// A reason for which nodes do not answer, and one of these.
+struct Refusal {
+  std::string reason{};
+  std::string node{};
+  uint64_t nodes = 0;
+  bool operator==(const Refusal&) const = default;
+};
+
+// status.Q: what the root says of a query, several times a second.
+struct Status {
+  std::string query{};
+  Phase phase = Phase::Installing;
+  std::string reason{};    // Why it failed.
+  std::string answered{};  // NodeQuery::answered, of whoever was armed first.
+  uint64_t nodes = 0;      // That are there and meant,
+  uint64_t armed = 0;      // that count,
+  uint64_t silent = 0;     // and that are not heard any more.
+  std::vector<Refusal> refusals{};
+  uint64_t first_row = 1;  // RowUpdate::number of the first that can still come,
+  uint64_t rows = 0;       // and of the last that was sent.
+  bool operator==(const Status&) const = default;
+};
+
+// T is one of Control, Want, Leader, Beat, Partial, Merged, Mark, Again, RowUpdate, Ask, Status.
 template <typename T>
 [[nodiscard]] Bytes to_bytes(const T& message);
 

@@ -33,6 +33,7 @@ inline Control example_control() {
   control.is_wanted = true;
   control.digest[31] = std::byte{9};
   control.text = "from e in calls select count()";
+  control.name_patterns = {"nginx"};
   control.labels = {{"rack", ""}, {"zone", "a"}};
   control.epoch_ns = 1'700'000'000'000'000'000;
   control.width_ns = 1'000'000'000;
@@ -50,6 +51,7 @@ inline Beat example_beat() {
   beat.queries = {{.query = "q1", .revision = 2, .state = NodeState::Armed},
                   {.query = "q2", .revision = 3, .state = NodeState::Refused, .closed = -3}};
   beat.queries[0].schema[0] = std::byte{3};
+  beat.queries[0].answered = "from e in calls";
   beat.queries[1].reason = "no function 'f'";
   beat.queries[1].lost = {{.first = -2, .last = -2}, {.first = 0, .last = 5}};
   return beat;
@@ -94,10 +96,38 @@ inline Again example_again() {
 inline RowUpdate example_row() {
   return {.query = "q1",
           .revision = 2,
+          .number = 17,
           .pane = 41,
           .version = 3,
           .is_final = true,
           .table = example_chunk()};
+}
+
+inline Want example_want() {
+  return {.revision = 7, .queries = {{.query = "q1", .revision = 2}, {.query = "q2"}}};
+}
+
+inline Ask example_ask() {
+  return {.query = "q1",
+          .text = "from e in calls select count()",
+          .name_patterns = {"redis-*", ""},
+          .labels = {{"zone", "a"}},
+          .width_ns = 5,
+          .gives_panes = false,
+          .has_rows = 3};
+}
+
+inline Status example_status() {
+  return {.query = "q1",
+          .phase = Phase::Failed,
+          .reason = "no",
+          .answered = "from e in calls",
+          .nodes = 3,
+          .armed = 1,
+          .silent = 2,
+          .refusals = {{.reason = "no function 'f'", .node = "n-1", .nodes = 2}},
+          .first_row = 4,
+          .rows = 9};
 }
 
 // Calls `use` with each.
@@ -105,7 +135,8 @@ template <typename Use>
 void for_each_example(const Use& use) {
   const auto all =
       std::make_tuple(example_control(), example_beat(), example_partial(), example_merged(),
-                      example_mark(), example_again(), example_row());
+                      example_mark(), example_again(), example_row(), example_want(),
+                      Leader{.root = "r_1"}, example_ask(), example_status());
   std::apply([&](const auto&... message) { (use(message), ...); }, all);
 }
 

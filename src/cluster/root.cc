@@ -165,7 +165,7 @@ void Root::ask(const Ask& said) {
   Asked& asked = known == asked_.end() ? asked_[said.query] : known->second;
   const int64_t now = clock_.monotonic_ns();
   asked.asker_heard_ns = now;
-  asked.rows.forget(said.has_rows, now);
+  asked.rows.forget(said.has_rows);
   if (known != asked_.end() && said.is_wanted) {
     for (const Bytes& row : asked.rows.take_unheard(now))
       (void)bus_.publish(subjects_.row(said.query), row);

@@ -57,7 +57,8 @@ Frame frame_of(const SessionWant& want) {
 
 Expected<SessionWant> want_of(const Frame& frame) {
   Cursor cursor(frame.bytes);
-  SessionWant want{.text = frame.text};
+  SessionWant want;
+  want.text = frame.text;
   want.epoch_ns = cursor.take<int64_t>();
   want.width_ns = cursor.take<int64_t>();
   want.offset_ns = cursor.take<int64_t>();

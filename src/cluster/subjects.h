@@ -28,6 +28,9 @@ class Subjects {
   }
   [[nodiscard]] std::string mark(std::string_view query) const { return of("mark", query); }
   [[nodiscard]] std::string again(std::string_view node) const { return of("again", node); }
+  [[nodiscard]] std::string all_partials() const { return prefix_ + "part.>"; }
+  [[nodiscard]] std::string ask() const { return prefix_ + "ask"; }
+  [[nodiscard]] std::string status(std::string_view query) const { return of("status", query); }
   [[nodiscard]] std::string row(std::string_view query) const { return of("row", query); }
 
   // Whose a beat or a partial says it is by its subject: what a server's permissions hold a node

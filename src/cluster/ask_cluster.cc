@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/ask_cluster.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "answer/answer.h"
+#include "answer/columns.h"
+#include "cluster/asker.h"
+#include "cluster/clock.h"
+#include "cluster/root.h"
+#include "plan/plan.h"
+#include "query/parse.h"
+#include "stream/pane.h"
+
+namespace clew::cluster {
+namespace {
+
+constexpr int64_t kRootWait = 7 * kSecond / 10;  // For one that leads, before we bring one.
+constexpr int64_t kNodesWait = 3 * kSecond;      // For the first node.
+constexpr int64_t kArmWait = 30 * kSecond;       // For a node that works out what it is asked.
+constexpr int64_t kRootGone = 15 * kSecond;      // A root that is not heard has gone.
+constexpr uint64_t kUsualWidth = kSecond;        // Of panes that only their sum is wanted of.
+
+std::string new_name(std::string_view kind) {
+  std::random_device random;
+  return fmt::format("{}{:08x}{:08x}", kind, random(), random());
+}
+
+// Rows of finished answers go to the sink.
+class ToSink final : public answer::Operator {
+ public:
+  explicit ToSink(output::RowSink& sink) : sink_(sink) {}
+  void take(answer::RowBatch& rows) override {
+    for (size_t i = 0; i < rows.size(); ++i)
+      sink_.row(rows.at(i));
+  }
+  void finish() override {}
+
+ private:
+  output::RowSink& sink_;
+};
+
+class ClusterRun {
+ public:
+  ClusterRun(const ClusterRequest& request, output::RowSink& sink, engine::Notices& notices)
+      : request_(request), sink_(sink), notices_(notices), to_sink_(sink) {}
+
+  Expected<void> begin();
+  Expected<void> run(int stop_descriptor);
+
+ private:
+  [[nodiscard]] Expected<Ask> question();
+  void wait(int stop_descriptor) const;
+  Expected<void> bring_root();
+  Expected<void> look_at_status();
+  Expected<void> begin_answer(const Status& status);
+  [[nodiscard]] Expected<void> check_nodes(const Status& status) const;
+  void tell_refusals(const Status& status);
+  void give(const AnsweredPane& pane);
+  [[nodiscard]] int64_t now() const { return clock_.monotonic_ns(); }
+
+  const ClusterRequest& request_;
+  output::RowSink& sink_;
+  engine::Notices& notices_;
+  MachineClock clock_;
+  ToSink to_sink_;
+  std::unique_ptr<Bus> bus_;
+  std::unique_ptr<Bus> roots_bus_;
+  std::optional<Root> root_;  // Where we brought one.
+  std::optional<Asker> asker_;
+  std::optional<uint64_t> every_ns_;
+  std::optional<uint64_t> for_ns_;
+  stream::Panes panes_;
+  std::optional<plan::Plan> plan_;  // Once it is known what is answered.
+  std::optional<answer::Answer> answer_;
+  int64_t begun_ns_ = 0;
+  std::optional<int64_t> end_ns_;
+  bool is_ending_ = false;
+  std::optional<Pane> first_;
+  collect::Losses losses_;
+  std::vector<std::string> told_;
+};
+
+// What can be known of the text without any program.
+Expected<Ask> ClusterRun::question() {
+  const engine::Request& query = request_.query;
+  const query::SourcePlaces places = CLEW_TRY(query::places_of_sources(query.text));
+  if (places.joins)
+    return fail(ErrorCode::InvalidQuery, "joins do not go through a cluster yet");
+  every_ns_ = query.every_ns ? query.every_ns : places.every_ns;
+  for_ns_ = query.for_ns ? query.for_ns : places.for_ns;
+  // A bound of the events' time is one, too, where the text can be understood alone.
+  const auto parsed = query::parse(query.text, {});
+  if (parsed && parsed->for_ns && !for_ns_) for_ns_ = parsed->for_ns;
+  panes_ = {.epoch_ns = 0, .width_ns = static_cast<int64_t>(every_ns_.value_or(kUsualWidth))};
+  return Ask{.query = new_name("q"),
+             .text = query.text.text,
+             .name_patterns = query.name_patterns,
+             .labels = request_.labels,
+             .width_ns = panes_.width_ns,
+             .gives_panes = every_ns_.has_value()};
+}
+
+Expected<void> ClusterRun::begin() {
+  Ask asked = CLEW_TRY(question());
+  bus_ = CLEW_TRY(request_.connect());
+  asker_.emplace(*bus_, clock_, request_.tenant, std::move(asked));
+  begun_ns_ = now();
+  notices_.progress("asking the cluster");
+  return asker_->begin();
+}
+
+void ClusterRun::wait(int stop_descriptor) const {
+  std::vector<pollfd> descriptors{
+      {.fd = asker_->descriptor(), .events = POLLIN, .revents = 0}};
+  if (!is_ending_) descriptors.push_back({.fd = stop_descriptor, .events = POLLIN, .revents = 0});
+  int64_t until = std::min(asker_->next_ns(), now() + kSecond / 5);
+  if (root_) {
+    descriptors.push_back({.fd = root_->descriptor(), .events = POLLIN, .revents = 0});
+    until = std::min(until, root_->next_ns());
+  }
+  if (end_ns_) until = std::min(until, *end_ns_);
+  const int64_t left = std::max<int64_t>(0, until - now());
+  const timespec timeout{.tv_sec = left / kSecond, .tv_nsec = left % kSecond};
+  (void)ppoll(descriptors.data(), descriptors.size(), &timeout, nullptr);
+}
+
+bool is_readable(int descriptor) {
+  pollfd one{.fd = descriptor, .events = POLLIN, .revents = 0};
+  return poll(&one, 1, 0) == 1;
+}
+
+Expected<void> ClusterRun::run(int stop_descriptor) {
+  while (!asker_->is_done()) {
+    wait(stop_descriptor);
+    const bool is_over = (end_ns_ && now() >= *end_ns_) || is_readable(stop_descriptor);
+    if (is_over && !std::exchange(is_ending_, true)) {
+      end_ns_.reset();
+      asker_->end();
+    }
+    if (root_) root_->turn();
+    asker_->turn();
+    CLEW_TRY(bring_root());
+    CLEW_TRY(look_at_status());
+    for (const AnsweredPane& pane : asker_->take())
+      give(pane);
+    for (const std::string& complaint : bus_->take_complaints())
+      notices_.warning(complaint);
+    // Nobody counts, and nobody ever did.
+    if (is_ending_ && !answer_) break;
+  }
+  if (answer_) {
+    if (asker_->lost() != 0)
+      losses_.lost.push_back(fmt::format("{} messages with rows", asker_->lost()));
+    sink_.finish(losses_);
+    sink_.flush();
+  }
+  return {};
+}
+
+Expected<void> ClusterRun::bring_root() {
+  if (asker_->status()) {
+    if (asker_->silent_ns() < kRootGone) return {};
+    return fail(ErrorCode::Io, fmt::format("the root of {} is not heard any more", request_.url));
+  }
+  if (root_ || now() - begun_ns_ < kRootWait) return {};
+  roots_bus_ = CLEW_TRY(request_.connect());
+  root_.emplace(*roots_bus_, clock_,
+                RootOptions{.name = new_name("root"), .tenant = request_.tenant});
+  return root_->begin();
+}
+
+Expected<void> ClusterRun::look_at_status() {
+  const std::optional<Status>& status = asker_->status();
+  if (!status) {
+    // Behind a root that has gone without a word another one waits before it leads.
+    constexpr int64_t kMost = 12 * kSecond;
+    if (now() - begun_ns_ < kMost) return {};
+    return fail(ErrorCode::Io, fmt::format("no root answers at {}", request_.url));
+  }
+  if (status->phase == Phase::Failed) return fail(ErrorCode::Io, status->reason);
+  if (!answer_ && !status->answered.empty()) CLEW_TRY(begin_answer(*status));
+  if (!answer_) CLEW_TRY(check_nodes(*status));
+  tell_refusals(*status);
+  if (answer_ && !end_ns_ && !is_ending_ && for_ns_ && status->phase == Phase::Running)
+    end_ns_ = now() + static_cast<int64_t>(std::exchange(for_ns_, std::nullopt).value());
+  return {};
+}
+
+Expected<void> ClusterRun::check_nodes(const Status& status) const {
+  const int64_t waited = now() - begun_ns_;
+  if (status.nodes == 0 && waited > kNodesWait) {
+    return fail(ErrorCode::NotFound,
+                fmt::format("no node answers at {}; 'clew node --cluster {}' on a machine is one",
+                            request_.url, request_.url));
+  }
+  uint64_t refused = 0;
+  for (const Refusal& one : status.refusals)
+    refused += one.nodes;
+  const bool is_refused = status.phase != Phase::Installing && status.nodes != 0 &&
+                          refused >= status.nodes;
+  if (is_refused) {
+    const Refusal& first = status.refusals[0];
+    return fail(ErrorCode::Refused,
+                first.nodes == 1 ? fmt::format("node {}: {}", first.node, first.reason)
+                                 : fmt::format("{} nodes, as {}: {}", first.nodes, first.node,
+                                               first.reason));
+  }
+  if (waited < kArmWait) return {};
+  return fail(ErrorCode::NotFound, fmt::format("none of {} nodes is meant, or has answered",
+                                               status.nodes));
+}
+
+// What is answered says what becomes of the tables: columns, order, conditions on groups.
+Expected<void> ClusterRun::begin_answer(const Status& status) {
+  auto query = query::parse_any({.name = "answer", .text = status.answered}, {});
+  if (!query) {
+    return fail(ErrorCode::Refused,
+                fmt::format("what the nodes answer cannot be read here: {}",
+                            query.error().message));
+  }
+  plan_.emplace(plan::plain(std::move(*query)));
+  answer_.emplace(*plan_, clock_.realtime_ns() - clock_.monotonic_ns(), to_sink_);
+  if (request_.query.accept) CLEW_TRY(request_.query.accept(answer_->columns()));
+  sink_.begin(answer_->columns(), output::RowMode::Table);
+  notices_.progress("");
+  notices_.armed(fmt::format("tracing on {} of {} node{}", status.armed, status.nodes,
+                             status.nodes == 1 ? "" : "s"));
+  return {};
+}
+
+void ClusterRun::tell_refusals(const Status& status) {
+  if (status.phase == Phase::Installing) return;
+  for (const Refusal& one : status.refusals) {
+    std::string text =
+        one.nodes == 1
+            ? fmt::format("node {} is left out: {}", one.node, one.reason)
+            : fmt::format("{} nodes are left out, as {}: {}", one.nodes, one.node, one.reason);
+    if (std::find(told_.begin(), told_.end(), text) != told_.end()) continue;
+    notices_.warning(text);
+    told_.push_back(std::move(text));
+  }
+}
+
+void ClusterRun::give(const AnsweredPane& pane) {
+  if (!answer_) return;
+  losses_ = pane.table.losses;
+  answer_->take(pane.table);
+  if (pane.is_final) return;
+  if (!first_) first_ = pane.pane;
+  sink_.end_interval({.number = static_cast<uint64_t>(pane.pane - *first_) + 1,
+                      .begin_ns = panes_.begin(pane.pane),
+                      .end_ns = panes_.end(pane.pane)});
+  sink_.flush();
+}
+
+}  // namespace
+
+Expected<void> ask_cluster(const ClusterRequest& request, int stop_descriptor,
+                           output::RowSink& sink, engine::Notices& notices) {
+  ClusterRun run(request, sink, notices);
+  CLEW_TRY(run.begin());
+  return run.run(stop_descriptor);
+}
+
+}  // namespace clew::cluster

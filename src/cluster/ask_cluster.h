@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// One query over a cluster, from its text to its last row: what engine/run.h is on one machine.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "cluster/bus.h"
+#include "engine/run.h"
+#include "output/row_sink.h"
+
+namespace clew::cluster {
+
+struct ClusterRequest {
+  engine::Request query;  // Its text, names of processes, intervals and end; no pids, no command.
+  std::string tenant = "default";
+  std::map<std::string, std::string> labels{};  // Of the nodes that are asked.
+  // One more end of the bus.
+  std::function<Expected<std::unique_ptr<Bus>>()> connect;
+  std::string url{};  // For messages.
+};
+
+// Asks the root that leads, or brings one that does until the end. Runs until the query's end, or
+// until `stop_descriptor` is readable. Errors: no node is there, or none can answer, with the
+// reasons.
+Expected<void> ask_cluster(const ClusterRequest& request, int stop_descriptor,
+                           output::RowSink& sink, engine::Notices& notices);
+
+}  // namespace clew::cluster

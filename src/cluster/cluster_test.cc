@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes, a root and an asker on a bus inside one process. What the asker gets is compared with what
+// the nodes' sessions have counted.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cluster/world_testing.h"
+
+namespace clew::cluster {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class Cluster : public testing::Test {
+ protected:
+  static constexpr int64_t kStep = kSecond / 20;
+
+  void add_node(const std::string& name, Labels labels = {}, uint64_t incarnation = 1) {
+    nodes_[name] =
+        std::make_unique<TestNode>(hub_, name, clock_, truth_, std::move(labels), incarnation);
+    ASSERT_TRUE(nodes_[name]->node.begin());
+  }
+  void add_root(const std::string& name) {
+    root_ = std::make_unique<TestRoot>(hub_, name, clock_);
+    ASSERT_TRUE(root_->root.begin());
+  }
+  void ask(bool gives_panes = true, Labels labels = {}) {
+    asker_ = std::make_unique<TestAsker>(
+        hub_, clock_,
+        Ask{.query = "q1",
+            .text = kFakeText,
+            .labels = std::move(labels),
+            .width_ns = kSecond,
+            .gives_panes = gives_panes});
+    ASSERT_TRUE(asker_->asker.begin());
+  }
+
+  void step() {
+    clock_.now += kStep;
+    if (root_) root_->root.turn();
+    for (auto& [name, each] : nodes_)
+      each->node.turn();
+    if (root_) root_->root.turn();
+    if (!asker_) return;
+    asker_->asker.turn();
+    asker_->take();
+  }
+  void run(int64_t duration) {
+    for (const int64_t end = clock_.now + duration; clock_.now < end;)
+      step();
+  }
+  // False: it is not so within a minute.
+  bool run_until(const std::function<bool()>& is_so) {
+    for (const int64_t end = clock_.now + 60 * kSecond; clock_.now < end; step()) {
+      if (is_so()) return true;
+    }
+    return false;
+  }
+  bool finish() {
+    asker_->asker.end();
+    return run_until([this] { return asker_->asker.is_done(); });
+  }
+  [[nodiscard]] const Status& status() const { return asker_->asker.status().value(); }
+
+  LocalHub hub_;
+  TestClock clock_;
+  Truth truth_;
+  std::map<std::string, std::unique_ptr<TestNode>> nodes_;
+  std::unique_ptr<TestRoot> root_;
+  std::unique_ptr<TestAsker> asker_;
+};
+
+TEST_F(Cluster, GivesEachPaneOfAllNodesOnce) {
+  add_root("r1");
+  for (const char* name : {"a", "b", "c"})
+    add_node(name);
+  ask();
+  run(10 * kSecond);
+  EXPECT_EQ(status().phase, Phase::Running);
+  EXPECT_EQ(status().armed, 3);
+  EXPECT_GE(asker_->rows.size(), 3 * 9U) << "while it runs";
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(status().phase, Phase::Done);
+  EXPECT_EQ(asker_->rows, truth_);
+  EXPECT_GE(truth_.size(), 30U);
+}
+
+TEST_F(Cluster, GivesTheSumOfAllPanesAtTheEnd) {
+  add_root("r1");
+  add_node("a");
+  add_node("b");
+  ask(false);
+  run(7 * kSecond);
+  EXPECT_THAT(asker_->rows, IsEmpty());
+  ASSERT_TRUE(finish());
+  Truth sums;
+  for (const auto& [where, count] : truth_)
+    sums[{0, where.second}] += count;
+  EXPECT_EQ(asker_->rows, sums);
+}
+
+TEST_F(Cluster, AsksNodesThatHaveTheLabels) {
+  add_root("r1");
+  add_node("a", {{"zone", "x"}, {"rack", "1"}});
+  add_node("b", {{"zone", "y"}});
+  add_node("c");
+  ask(true, {{"zone", "x"}});
+  run(3 * kSecond);
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+  for (const auto& [where, count] : truth_)
+    EXPECT_EQ(where.second, "a");
+  EXPECT_FALSE(truth_.empty());
+}
+
+TEST_F(Cluster, TellsWhyANodeRefuses) {
+  add_root("r1");
+  add_node("a");
+  add_node("b");
+  nodes_["b"]->sessions.refusal = "no function 'f' in a";
+  ask();
+  run(2 * kSecond);
+  EXPECT_THAT(status().refusals,
+              ElementsAre(Refusal{.reason = "no function 'f' in a", .node = "b", .nodes = 1}));
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+}
+
+TEST_F(Cluster, TakesNodesThatComeLater) {
+  add_root("r1");
+  add_node("a");
+  ask();
+  run(3 * kSecond);
+  add_node("b");
+  run(3 * kSecond);
+  EXPECT_EQ(status().armed, 2);
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+}
+
+// What it had sent counts, and its open pane is gone. The others' panes do not wait for it for
+// ever.
+TEST_F(Cluster, GoesOnWhenANodeIsKilled) {
+  add_root("r1");
+  add_node("a");
+  add_node("b");
+  ask();
+  run(4 * kSecond + kSecond / 2);
+  nodes_.erase("b");
+  run(10 * kSecond);
+  EXPECT_EQ(status().silent, 1);
+  EXPECT_GE(asker_->rows.size(), 4 + 13U);
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+}
+
+// With another incarnation: it counts in panes of its own.
+TEST_F(Cluster, TakesANodeThatIsKilledAndBegunAnew) {
+  add_root("r1");
+  add_node("a");
+  ask();
+  run(3 * kSecond + kSecond / 2);
+  nodes_.erase("a");
+  run(kSecond / 5);
+  add_node("a", {}, 2);
+  run(3 * kSecond);
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+}
+
+// Nobody is reached for a while: nothing is lost, and late panes come as they are or once more.
+TEST_F(Cluster, LosesNothingBehindAPartition) {
+  add_root("r1");
+  add_node("a");
+  add_node("b");
+  ask();
+  run(3 * kSecond);
+  hub_.set_reachable(false);
+  run(8 * kSecond);
+  hub_.set_reachable(true);
+  run(5 * kSecond);
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+  EXPECT_EQ(asker_->stale, 0);
+}
+
+TEST_F(Cluster, TakesProbesOutWhenNoRootAnswersAnyMore) {
+  add_root("r1");
+  add_node("a");
+  ask();
+  run(3 * kSecond);
+  root_.reset();
+  asker_.reset();
+  run(29 * kSecond);
+  EXPECT_FALSE(nodes_["a"]->node.is_done());
+  run(3 * kSecond);
+  EXPECT_TRUE(nodes_["a"]->node.is_done());
+}
+
+TEST_F(Cluster, EndsAQueryWhoseAskerHasGone) {
+  add_root("r1");
+  add_node("a");
+  ask();
+  run(3 * kSecond);
+  asker_.reset();
+  run(12 * kSecond);
+  EXPECT_TRUE(nodes_["a"]->node.is_done());
+}
+
+TEST_F(Cluster, HasOneRootThatLeads) {
+  add_root("r1");
+  TestRoot other(hub_, "r2", clock_);
+  ASSERT_TRUE(other.root.begin());
+  for (int i = 0; i < 200; ++i) {
+    step();
+    other.root.turn();
+    ASSERT_TRUE(root_->root.leads());
+    ASSERT_FALSE(other.root.leads());
+  }
+  root_.reset();
+  for (int i = 0; i < 130; ++i) {
+    step();
+    other.root.turn();
+  }
+  EXPECT_TRUE(other.root.leads()) << "within 6.5 s";
+}
+
+}  // namespace
+}  // namespace clew::cluster

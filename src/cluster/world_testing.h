@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster within a test: nodes whose sessions count by a rule, a root and an asker, on a bus, and
+// a time that goes when the test says so.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "aggregate/table_bytes.h"
+#include "cluster/asker.h"
+#include "cluster/bus_local.h"
+#include "cluster/clock.h"
+#include "cluster/digest.h"
+#include "cluster/node.h"
+#include "cluster/root.h"
+#include "stream/pane.h"
+
+namespace clew::cluster {
+
+class TestClock final : public Clock {
+ public:
+  [[nodiscard]] int64_t monotonic_ns() const override { return now; }
+  [[nodiscard]] int64_t realtime_ns() const override { return now + offset; }
+  int64_t now = 1'000 * kSecond;
+  int64_t offset = 1'700'000'000 * kSecond;
+};
+
+inline aggregate::TableSchema counts_by_node() {
+  return {.keys = {{.name = "node", .type = aggregate::ColumnType::String}},
+          .aggregates = {{.name = "count", .spec = {}}}};
+}
+
+inline constexpr const char* kFakeText =
+    "from e in cluster.Function(\"a!f\") groupby e.host select e.host, count()";
+
+// What was counted, by pane and node.
+using Truth = std::map<std::pair<Pane, std::string>, uint64_t>;
+
+// Counts as many hits in a pane as its number's last two digits, and one.
+class FakeSession final : public NodeSession {
+ public:
+  FakeSession(std::string node, const SessionWant& want, const Clock& clock, Truth& truth)
+      : node_(std::move(node)), want_(want), clock_(clock), truth_(truth), pane_(pane_now()) {
+    said_.push_back({.kind = FrameKind::Armed, .text = want.text});
+  }
+
+  [[nodiscard]] int descriptor() const override { return -1; }
+  std::vector<Frame> take() override {
+    for (const Pane now = pane_now(); pane_ < now; ++pane_)
+      give();
+    return std::exchange(said_, {});
+  }
+  void stop() override {
+    (void)take();
+    give();
+    said_.push_back({.kind = FrameKind::Ended});
+  }
+
+ private:
+  [[nodiscard]] Pane pane_now() const {
+    const stream::Panes panes{.epoch_ns = want_.epoch_ns, .width_ns = want_.width_ns};
+    return panes.number_of(clock_.monotonic_ns() + want_.offset_ns);
+  }
+  void give() {
+    aggregate::Table table(counts_by_node());
+    const uint64_t count = static_cast<uint64_t>(pane_ % 100) + 1;
+    table.add({aggregate::Value(node_)}, std::vector<uint64_t>{count});
+    truth_[{pane_, node_}] += count;
+    given_.push_back({.kind = FrameKind::Pane, .pane = pane_, .bytes = to_bytes(table)});
+    said_.push_back(given_.back());
+  }
+
+  std::string node_;
+  SessionWant want_;
+  const Clock& clock_;
+  Truth& truth_;
+  Pane pane_;
+  std::vector<Frame> said_;
+  std::vector<Frame> given_;
+};
+
+class FakeSessions final : public NodeSessions {
+ public:
+  FakeSessions(std::string node, const Clock& clock, Truth& truth)
+      : node_(std::move(node)), clock_(clock), truth_(truth) {}
+  Expected<std::unique_ptr<NodeSession>> begin(const SessionWant& want) override {
+    if (!refusal.empty()) return fail(ErrorCode::Refused, refusal);
+    return std::make_unique<FakeSession>(node_, want, clock_, truth_);
+  }
+  std::string refusal;
+
+ private:
+  std::string node_;
+  const Clock& clock_;
+  Truth& truth_;
+};
+
+// A node and its end of the bus. To destroy it is to kill it.
+struct TestNode {
+  TestNode(LocalHub& hub, const std::string& name, const Clock& clock, Truth& truth,
+           Labels labels = {}, uint64_t incarnation = 1)
+      : bus(hub.connect()),
+        sessions(name, clock, truth),
+        node(*bus, sessions, clock,
+             {.name = name,
+              .labels = std::move(labels),
+              .incarnation = {.boot_id = {}, .start_ns = incarnation}}) {}
+  std::unique_ptr<Bus> bus;
+  FakeSessions sessions;
+  Node node;
+};
+
+struct TestRoot {
+  TestRoot(LocalHub& hub, const std::string& name, const Clock& clock)
+      : bus(hub.connect()), root(*bus, clock, {.name = name}) {}
+  std::unique_ptr<Bus> bus;
+  Root root;
+};
+
+struct TestAsker {
+  TestAsker(LocalHub& hub, const Clock& clock, Ask question)
+      : bus(hub.connect()), asker(*bus, clock, "default", std::move(question)) {}
+
+  void take() {
+    for (AnsweredPane& pane : asker.take()) {
+      uint64_t& version = versions[pane.pane];
+      if (pane.version <= version) ++stale;
+      version = pane.version;
+      std::erase_if(rows, [&pane](const auto& row) { return row.first.first == pane.pane; });
+      for (const aggregate::Row& row : pane.table.rows())
+        rows[{pane.pane, std::get<std::string>(row[0])}] = std::get<uint64_t>(row[1]);
+    }
+  }
+
+  std::unique_ptr<Bus> bus;
+  Asker asker;
+  Truth rows;  // As they were given last.
+  std::map<Pane, uint64_t> versions;
+  uint64_t stale = 0;  // Versions that came behind higher ones.
+};
+
+}  // namespace clew::cluster
