@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/asker.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "aggregate/table_bytes.h"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr int64_t kAskPeriod = kSecond / 2;
 constexpr size_t kEarlyMax = 4096;
+constexpr size_t kVersionsMax = 4096;
 
 }  // namespace
 
@@ -56,11 +58,19 @@ void Asker::hear(const Message& message) {
     if (said->query != question_.query) return;
     heard_ns_ = clock_.monotonic_ns();
     status_ = *said;
+    if (std::exchange(question_.root, said->root) != said->root) begin_anew();
     give_up_before(said->first_row);
     return;
   }
   auto row = read_as<RowUpdate>(message.bytes);
   if (row && row->query == question_.query) take(std::move(*row));
+}
+
+// Another root numbers its rows anew, and gives once more what was given.
+void Asker::begin_anew() {
+  question_.has_rows = 0;
+  early_.clear();
+  parts_ = {};
 }
 
 // The root has too many: what is before this one comes no more.
@@ -75,6 +85,7 @@ void Asker::give_up_before(uint64_t first) {
 
 // In the order of their numbers, each once.
 void Asker::take(RowUpdate row) {
+  if (row.root != question_.root) return;
   if (row.number <= question_.has_rows || early_.size() >= kEarlyMax) return;
   const uint64_t number = row.number;
   early_.emplace(number, std::move(row));
@@ -98,6 +109,9 @@ void Asker::take_in_order(RowUpdate row) {
     return;
   }
   parts_ = {};
+  uint64_t& version = versions_[row.pane];
+  if (row.version <= std::exchange(version, std::max(version, row.version))) return;
+  if (versions_.size() > kVersionsMax) versions_.erase(versions_.begin());
   panes_.push_back({.pane = row.pane,
                     .version = row.version,
                     .is_final = row.is_final,

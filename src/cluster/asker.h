@@ -56,6 +56,7 @@ class Asker {
   void take_early();
   void take_in_order(RowUpdate row);
   void give_up_before(uint64_t first);
+  void begin_anew();
   void ask();
 
   Bus& bus_;
@@ -68,6 +69,7 @@ class Asker {
   std::map<uint64_t, RowUpdate> early_;  // By number: behind some that have not come.
   Joiner parts_;
   uint64_t lost_ = 0;
+  std::map<Pane, uint64_t> versions_;  // Of panes that have come.
   std::vector<AnsweredPane> panes_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes, a root and an asker on a bus inside one process. What the asker gets is compared with what
 // the nodes' sessions have counted.
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,8 +16,25 @@
 namespace clew::cluster {
 namespace {
 
+namespace fs = std::filesystem;
+
 using testing::ElementsAre;
 using testing::IsEmpty;
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = fs::temp_directory_path() / "clew-root-XXXXXX";
+    path_ = mkdtemp(name.data());
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] std::string path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 class Cluster : public testing::Test {
  protected:
@@ -23,16 +42,16 @@ class Cluster : public testing::Test {
 
   void add_node(const std::string& name, Labels labels = {}, uint64_t incarnation = 1) {
     nodes_[name] =
-        std::make_unique<TestNode>(hub_, name, clock_, truth_, std::move(labels), incarnation);
+        std::make_unique<TestNode>(hub(), name, clock_, truth_, std::move(labels), incarnation);
     ASSERT_TRUE(nodes_[name]->node.begin());
   }
   void add_root(const std::string& name) {
-    root_ = std::make_unique<TestRoot>(hub_, name, clock_);
+    root_ = std::make_unique<TestRoot>(hub(), name, clock_);
     ASSERT_TRUE(root_->root.begin());
   }
   void ask(bool gives_panes = true, Labels labels = {}) {
     asker_ = std::make_unique<TestAsker>(
-        hub_, clock_,
+        hub(), clock_,
         Ask{.query = "q1",
             .text = kFakeText,
             .labels = std::move(labels),
@@ -66,9 +85,24 @@ class Cluster : public testing::Test {
     asker_->asker.end();
     return run_until([this] { return asker_->asker.is_done(); });
   }
+  void begin_anew() {
+    asker_.reset();
+    nodes_.clear();
+    root_.reset();
+    truth_.clear();
+    hub_ = std::make_unique<LocalHub>();
+  }
+  [[nodiscard]] LocalHub& hub() { return *hub_; }
+  // Of all panes.
+  [[nodiscard]] Truth sums() const {
+    Truth sums;
+    for (const auto& [where, count] : truth_)
+      sums[{0, where.second}] += count;
+    return sums;
+  }
   [[nodiscard]] const Status& status() const { return asker_->asker.status().value(); }
 
-  LocalHub hub_;
+  std::unique_ptr<LocalHub> hub_ = std::make_unique<LocalHub>();
   TestClock clock_;
   Truth truth_;
   std::map<std::string, std::unique_ptr<TestNode>> nodes_;
@@ -99,10 +133,7 @@ TEST_F(Cluster, GivesTheSumOfAllPanesAtTheEnd) {
   run(7 * kSecond);
   EXPECT_THAT(asker_->rows, IsEmpty());
   ASSERT_TRUE(finish());
-  Truth sums;
-  for (const auto& [where, count] : truth_)
-    sums[{0, where.second}] += count;
-  EXPECT_EQ(asker_->rows, sums);
+  EXPECT_EQ(asker_->rows, sums());
 }
 
 TEST_F(Cluster, AsksNodesThatHaveTheLabels) {
@@ -181,9 +212,9 @@ TEST_F(Cluster, LosesNothingBehindAPartition) {
   add_node("b");
   ask();
   run(3 * kSecond);
-  hub_.set_reachable(false);
+  hub().set_reachable(false);
   run(8 * kSecond);
-  hub_.set_reachable(true);
+  hub().set_reachable(true);
   run(5 * kSecond);
   ASSERT_TRUE(finish());
   EXPECT_EQ(asker_->rows, truth_);
@@ -213,9 +244,36 @@ TEST_F(Cluster, EndsAQueryWhoseAskerHasGone) {
   EXPECT_TRUE(nodes_["a"]->node.is_done());
 }
 
+// With a store, at any moment. Panes that were told come once more, and as they were.
+TEST_F(Cluster, LosesNothingWhenARootIsKilled) {
+  for (int moment = 0; moment < 60; ++moment) {
+    const bool gives_panes = moment % 3 != 0;
+    begin_anew();
+    const Folder folder;
+    auto store = Store::open(folder.path()).value();
+    root_ = std::make_unique<TestRoot>(hub(), "r1", clock_, store.get());
+    ASSERT_TRUE(root_->root.begin());
+    add_node("a");
+    add_node("b");
+    ask(gives_panes);
+    run(kSecond + moment * kStep);
+    root_.reset();
+    store.reset();
+    run(kSecond / 3 * (moment % 7));
+    store = Store::open(folder.path()).value();
+    root_ = std::make_unique<TestRoot>(hub(), "r2", clock_, store.get());
+    ASSERT_TRUE(root_->root.begin());
+    run(8 * kSecond);
+    ASSERT_TRUE(finish()) << moment;
+    EXPECT_EQ(asker_->rows, gives_panes ? truth_ : sums()) << moment;
+    EXPECT_EQ(asker_->asker.lost(), 0) << moment;
+    root_.reset();
+  }
+}
+
 TEST_F(Cluster, HasOneRootThatLeads) {
   add_root("r1");
-  TestRoot other(hub_, "r2", clock_);
+  TestRoot other(hub(), "r2", clock_);
   ASSERT_TRUE(other.root.begin());
   for (int i = 0; i < 200; ++i) {
     step();

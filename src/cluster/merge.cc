@@ -26,6 +26,8 @@ Expected<void> Merge::merge(Member& member, Pane pane, const Bytes& bytes) {
   aggregate::Table table = CLEW_TRY(aggregate::table_of(bytes));
   // They are of the session so far, and not of the pane.
   collect::Losses losses = std::exchange(table.losses, {});
+  is_total_changed_ = true;
+  member.is_changed = true;
   if (total_) {
     CLEW_TRY(total_->merge(table));
   } else {
@@ -38,7 +40,7 @@ Expected<void> Merge::merge(Member& member, Pane pane, const Bytes& bytes) {
     panes_.emplace(pane, Open{.table = std::move(table)});
   } else {
     CLEW_TRY(known->second.table.merge(table));
-    known->second.has_news = true;
+    known->second.has_news = known->second.is_changed = true;
   }
   (void)member.merged.add(pane);
   member.losses = std::move(losses);
@@ -50,8 +52,10 @@ void Merge::close(const std::string& node, const Incarnation& incarnation, Pane 
   if (member == members_.end()) return;
   // What it has sent may still be on its way to us.
   const auto waits = member->second.parts.begin();
-  if (waits == member->second.parts.end() || waits->first > pane)
-    member->second.merged.close(pane);
+  const bool is_whole = waits == member->second.parts.end() || waits->first > pane;
+  if (!is_whole || member->second.merged.mark() >= pane) return;
+  member->second.merged.close(pane);
+  member->second.is_changed = true;
 }
 
 std::vector<Pane> Merge::open() const {
@@ -73,10 +77,56 @@ std::vector<PaneTable> Merge::take_due(Pane up_to) {
   for (auto& [pane, open] : panes_) {
     if (pane > up_to) break;
     if (!std::exchange(open.has_news, false)) continue;
+    open.is_changed = true;
     due.push_back({.pane = pane, .version = ++open.version, .table = &open.table});
   }
   if (!given_ || up_to > *given_) given_ = up_to;
   return due;
+}
+
+// --- what outlives a root ------------------------------------------------------------------------
+
+void Merge::save(Store& store, const std::string& query) const {
+  for (const auto& [pane, open] : panes_) {
+    if (!open.is_changed) continue;
+    const Bytes table = aggregate::to_bytes(open.table);
+    store.put(query, StoredPane{.pane = pane, .version = open.version, .table = table});
+  }
+  if (is_total_changed_ && total_) store.put_total(query, aggregate::to_bytes(*total_));
+  for (const auto& [who, member] : members_) {
+    if (!member.is_changed) continue;
+    aggregate::Table losses(aggregate::TableSchema{});
+    losses.losses = member.losses.value_or(collect::Losses{});
+    store.put(query, StoredMember{.node = who.first,
+                                  .incarnation = who.second,
+                                  .mark = member.merged.mark(),
+                                  .bits = member.merged.bits(),
+                                  .losses = aggregate::to_bytes(losses)});
+  }
+}
+
+void Merge::saved() {
+  for (auto& [pane, open] : panes_)
+    open.is_changed = false;
+  for (auto& [who, member] : members_)
+    member.is_changed = false;
+  is_total_changed_ = false;
+}
+
+Expected<void> Merge::restore(const StoredAnswer& stored) {
+  for (const StoredMember& one : stored.members) {
+    Member& member = members_[{one.node, one.incarnation}];
+    member.merged = PaneSet(one.mark, one.bits);
+    member.losses = CLEW_TRY(aggregate::table_of(one.losses)).losses;
+  }
+  for (const StoredPane& one : stored.panes) {
+    Open open{.table = CLEW_TRY(aggregate::table_of(one.table)),
+              .version = one.version == 0 ? 0 : one.version - 1,
+              .is_changed = false};
+    panes_.emplace(one.pane, std::move(open));
+  }
+  if (stored.total) total_ = CLEW_TRY(aggregate::table_of(*stored.total));
+  return {};
 }
 
 void Merge::forget(Pane up_to) {

@@ -17,6 +17,7 @@
 #include "cluster/chunks.h"
 #include "cluster/message.h"
 #include "cluster/pane_set.h"
+#include "cluster/store.h"
 #include "collect/losses.h"
 
 namespace clew::cluster {
@@ -43,6 +44,12 @@ class Merge {
   std::vector<PaneTable> take_due(Pane up_to);
   // All panes, as one.
   [[nodiscard]] const std::optional<aggregate::Table>& total() const { return total_; }
+  // Puts what has changed since saved() into the store's next commit.
+  void save(Store& store, const std::string& query) const;
+  void saved();
+  // What a root before had merged. Panes that it gave are given again, as they were. Once, at first.
+  Expected<void> restore(const StoredAnswer& stored);
+
   // Forgets tables of panes up to this one; corrections of them come no more.
   void forget(Pane up_to);
 
@@ -61,11 +68,13 @@ class Merge {
     PaneSet merged;
     std::map<Pane, Joiner> parts;
     std::optional<collect::Losses> losses;
+    bool is_changed = false;
   };
   struct Open {
     aggregate::Table table;
     uint64_t version = 0;  // That was given.
     bool has_news = true;
+    bool is_changed = true;
   };
 
   Expected<void> merge(Member& member, Pane pane, const Bytes& bytes);
@@ -73,6 +82,7 @@ class Merge {
   std::map<Who, Member> members_;
   std::map<Pane, Open> panes_;
   std::optional<aggregate::Table> total_;
+  bool is_total_changed_ = false;
   std::optional<Pane> given_;
   std::optional<Pane> forgotten_;
   uint64_t late_ = 0;

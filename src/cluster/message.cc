@@ -105,19 +105,22 @@ auto fields_of(T& value) {
     auto& [root] = value;
     return std::tie(root);
   } else if constexpr (std::is_same_v<Plain, Ask>) {
-    auto& [query, is_wanted, text, name_patterns, labels, width_ns, gives_panes, has_rows] = value;
-    return std::tie(query, is_wanted, text, name_patterns, labels, width_ns, gives_panes, has_rows);
+    auto& [query, is_wanted, text, name_patterns, labels, width_ns, gives_panes, root, has_rows] =
+        value;
+    return std::tie(query, is_wanted, text, name_patterns, labels, width_ns, gives_panes, root,
+                    has_rows);
   } else if constexpr (std::is_same_v<Plain, Refusal>) {
     auto& [reason, node, nodes] = value;
     return std::tie(reason, node, nodes);
   } else if constexpr (std::is_same_v<Plain, Status>) {
-    auto& [query, phase, reason, answered, nodes, armed, silent, refusals, first_row, rows] = value;
-    return std::tie(query, phase, reason, answered, nodes, armed, silent, refusals, first_row,
+    auto& [query, phase, reason, answered, nodes, armed, silent, refusals, root, first_row, rows] =
+        value;
+    return std::tie(query, phase, reason, answered, nodes, armed, silent, refusals, root, first_row,
                     rows);
   } else {
     static_assert(std::is_same_v<Plain, RowUpdate>);
-    auto& [query, revision, number, pane, version, is_final, table] = value;
-    return std::tie(query, revision, number, pane, version, is_final, table);
+    auto& [query, revision, root, number, pane, version, is_final, table] = value;
+    return std::tie(query, revision, root, number, pane, version, is_final, table);
   }
 }
 

@@ -190,7 +190,8 @@ struct Again {
 struct RowUpdate {
   std::string query{};
   uint64_t revision = 0;
-  uint64_t number = 0;  // Of the message, from 1 on: whoever asked says which it has.
+  std::string root{};   // Who numbers
+  uint64_t number = 0;  // the message, from 1 on: whoever asked says which it has.
   Pane pane = 0;
   uint64_t version = 0;
   bool is_final = false;
@@ -207,7 +208,8 @@ struct Ask {
   std::map<std::string, std::string> labels{};
   int64_t width_ns = 1;     // Of panes.
   bool gives_panes = true;  // Else all of them, as one, at the end.
-  uint64_t has_rows = 0;    // RowUpdate::number, up to which all have come.
+  std::string root{};       // Of whose RowUpdates
+  uint64_t has_rows = 0;    // all up to this number have come.
   bool operator==(const Ask&) const = default;
 };
 
@@ -231,6 +233,7 @@ struct Status {
   uint64_t armed = 0;      // that count,
   uint64_t silent = 0;     // and that are not heard any more.
   std::vector<Refusal> refusals{};
+  std::string root{};      // Who says it.
   uint64_t first_row = 1;  // RowUpdate::number of the first that can still come,
   uint64_t rows = 0;       // and of the last that was sent.
   bool operator==(const Status&) const = default;

@@ -96,6 +96,7 @@ inline Again example_again() {
 inline RowUpdate example_row() {
   return {.query = "q1",
           .revision = 2,
+          .root = "r_1",
           .number = 17,
           .pane = 41,
           .version = 3,
@@ -114,6 +115,7 @@ inline Ask example_ask() {
           .labels = {{"zone", "a"}},
           .width_ns = 5,
           .gives_panes = false,
+          .root = "r_1",
           .has_rows = 3};
 }
 
@@ -126,6 +128,7 @@ inline Status example_status() {
           .armed = 1,
           .silent = 2,
           .refusals = {{.reason = "no function 'f'", .node = "n-1", .nodes = 2}},
+          .root = "r_1",
           .first_row = 4,
           .rows = 9};
 }
@@ -136,7 +139,7 @@ void for_each_example(const Use& use) {
   const auto all =
       std::make_tuple(example_control(), example_beat(), example_partial(), example_merged(),
                       example_mark(), example_again(), example_row(), example_want(),
-                      Leader{.root = "r_1"}, example_ask(), example_status());
+                      Leader{.root = std::string(64, 'r')}, example_ask(), example_status());
   std::apply([&](const auto&... message) { (use(message), ...); }, all);
 }
 

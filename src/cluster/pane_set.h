@@ -13,6 +13,9 @@ class PaneSet {
  public:
   static constexpr Pane kNone = std::numeric_limits<Pane>::min();
 
+  PaneSet() = default;
+  PaneSet(Pane mark, uint64_t bits) : mark_(mark), bits_(bits) {}
+
   enum class Added : uint8_t { New, Known, TooFar };
   // TooFar: it does not fit above the mark, and has to come again, when that has moved.
   Added add(Pane pane);

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kLeadPeriod = kSecond;
 constexpr int64_t kTellPeriod = kSecond / 2;
+constexpr int64_t kCommitPeriod = kSecond / 4;
 constexpr size_t kEntriesAtOnce = 256;
 constexpr Pane kPanesKept = 256;  // So many given ones may be corrected.
 constexpr size_t kRefusalsTold = 20;
@@ -34,10 +35,11 @@ stream::Panes panes_of(const Control& want) {
 
 }  // namespace
 
-Root::Root(Bus& bus, const Clock& clock, RootOptions options)
+Root::Root(Bus& bus, const Clock& clock, RootOptions options, Store* store)
     : bus_(bus),
       clock_(clock),
       options_(std::move(options)),
+      store_(store),
       subjects_(options_.tenant),
       offset_ns_(clock.realtime_ns() - clock.monotonic_ns()) {}
 
@@ -71,8 +73,10 @@ void Root::turn() {
   for (auto& [query, asked] : asked_) {
     install(asked);
     give(asked);
+  }
+  commit();
+  for (auto& [query, asked] : asked_) {
     if (is_time || asked.has_news) tell(asked);
-    if (is_time) mark(asked);
   }
   std::erase_if(asked_, [this](const auto& each) {
     const Asked& asked = each.second;
@@ -113,9 +117,39 @@ void Root::lead() {
   if (!std::exchange(leads_, true)) take_over();
 }
 
+Expected<void> Root::leave() {
+  if (!leads_ || !leader_) return {};
+  leads_ = false;
+  CLEW_TRY(bus_.put(bucket_of(options_.tenant), kRootKey, {}, leader_->revision));
+  return {};
+}
+
+// What a root with this store had merged goes on from there.
+void Root::take_over_stored() {
+  if (store_ == nullptr) return;
+  const auto stored = store_->read_all();
+  if (!stored) {
+    notes_.push_back(stored.error().message);
+    return;
+  }
+  for (const StoredAnswer& one : *stored) {
+    const auto known = asked_.find(one.query.want.query);
+    if (known == asked_.end()) continue;
+    Asked& asked = known->second;
+    asked.gives_panes = one.query.gives_panes;
+    asked.answered = one.query.answered;
+    asked.schema = one.query.schema;
+    if (const auto restored = asked.merge.restore(one); !restored) {
+      notes_.push_back(restored.error().message);
+      continue;
+    }
+    if (one.query.given) give(asked, *one.query.given);
+  }
+}
+
 // What is wanted already is asked for by nobody yet: it ends, unless its asker is heard again.
 void Root::take_over() {
-  notes_.emplace_back("leads");
+  notes_.emplace_back("this root leads");
   const auto found = bus_.get(bucket_of(options_.tenant), kWantKey);
   if (!found || !*found) return;
   want_key_revision_ = (*found)->revision;
@@ -131,6 +165,7 @@ void Root::take_over() {
     asked.want = *control;
     asked.begun_ns = asked.asker_heard_ns = clock_.monotonic_ns();
   }
+  take_over_stored();
 }
 
 // --- messages ------------------------------------------------------------------------------------
@@ -165,7 +200,7 @@ void Root::ask(const Ask& said) {
   Asked& asked = known == asked_.end() ? asked_[said.query] : known->second;
   const int64_t now = clock_.monotonic_ns();
   asked.asker_heard_ns = now;
-  asked.rows.forget(said.has_rows);
+  if (said.root == options_.name) asked.rows.forget(said.has_rows);
   if (known != asked_.end() && said.is_wanted) {
     for (const Bytes& row : asked.rows.take_unheard(now))
       (void)bus_.publish(subjects_.row(said.query), row);
@@ -241,7 +276,6 @@ void Root::read_partials() {
       take(entry);
       read_ = entry.sequence;
     }
-    (void)bus_.forget(partials_log(options_.tenant), read_);
   }
 }
 
@@ -299,11 +333,6 @@ void Root::end(Asked& asked) {
   (void)want(asked);
 }
 
-void Root::stop() {
-  for (auto& [query, asked] : asked_)
-    end(asked);
-}
-
 // Whether somebody may still count in it.
 bool Root::waits_for(const Asked& asked, Pane pane) const {
   return std::any_of(members_.begin(), members_.end(), [&](const auto& each) {
@@ -352,15 +381,65 @@ void Root::give(Asked& asked, const aggregate::Table& table, Pane pane, uint64_t
   for (Chunk& chunk : *chunks) {
     RowUpdate row{.query = asked.want.query,
                   .revision = asked.want.revision,
-                  .number = asked.rows.next(),
                   .pane = pane,
                   .version = version,
                   .is_final = is_final,
                   .table = std::move(chunk)};
-    const Bytes bytes = to_bytes(row);
-    (void)bus_.publish(subjects_.row(asked.want.query), bytes);
-    asked.rows.add(bytes, clock_.monotonic_ns());
+    asked.out.push_back(std::move(row));
   }
+}
+
+void Root::send_rows(Asked& asked) {
+  for (RowUpdate& row : std::exchange(asked.out, {})) {
+    row.root = options_.name;
+    row.number = asked.rows.next();
+    Bytes bytes = to_bytes(row);
+    (void)bus_.publish(subjects_.row(asked.want.query), bytes);
+    asked.rows.add(std::move(bytes), clock_.monotonic_ns());
+  }
+}
+
+// Rows are told, and nodes and the log may forget, behind what makes it safe.
+void Root::commit() {
+  const bool has_rows = std::any_of(asked_.begin(), asked_.end(), [](const auto& each) {
+    return !each.second.out.empty() || each.second.phase == Phase::Done;
+  });
+  if (!has_rows && clock_.monotonic_ns() < next_commit_ns_) return;
+  next_commit_ns_ = clock_.monotonic_ns() + kCommitPeriod;
+  if (const auto written = write(); !written) {
+    if (!std::exchange(is_unsafe_, true)) notes_.push_back(written.error().message);
+    return;
+  }
+  is_unsafe_ = false;
+  for (auto& [query, asked] : asked_) {
+    send_rows(asked);
+    mark(asked);
+  }
+  if (forgotten_ == read_) return;
+  if (bus_.forget(partials_log(options_.tenant), read_)) forgotten_ = read_;
+}
+
+Expected<void> Root::write() {
+  if (store_ == nullptr) return {};
+  bool has_news = false;
+  for (auto& [query, asked] : asked_) {
+    if (!asked.has_merged && asked.out.empty() && asked.stored_phase == asked.phase) continue;
+    has_news = true;
+    store_->put(StoredQuery{.want = asked.want,
+                            .gives_panes = asked.gives_panes,
+                            .phase = asked.phase,
+                            .answered = asked.answered,
+                            .schema = asked.schema,
+                            .given = asked.given});
+    asked.merge.save(*store_, query);
+  }
+  if (!has_news) return {};
+  CLEW_TRY(store_->commit());
+  for (auto& [query, asked] : asked_) {
+    asked.merge.saved();
+    asked.stored_phase = asked.phase;
+  }
+  return {};
 }
 
 // Once all nodes have closed it, or it has taken too long.
@@ -380,7 +459,6 @@ void Root::finish(Asked& asked) {
   asked.has_news = true;
 }
 
-// What is merged is as safe as it gets: this root keeps nothing that outlives it.
 void Root::mark(Asked& asked) {
   if (!std::exchange(asked.has_merged, false)) return;
   const std::vector<NodeMark> marks = asked.merge.marks();
@@ -395,9 +473,10 @@ void Root::mark(Asked& asked) {
 void Root::tell(Asked& asked) {
   asked.has_news = false;
   Status status{.query = asked.want.query,
-                .phase = asked.phase,
+                .phase = asked.out.empty() ? asked.phase : Phase::Draining,
                 .reason = asked.reason,
                 .answered = asked.answered,
+                .root = options_.name,
                 .first_row = asked.rows.first(),
                 .rows = asked.rows.last()};
   std::map<std::string, Refusal> refusals;

@@ -17,6 +17,7 @@
 #include "cluster/merge.h"
 #include "cluster/message.h"
 #include "cluster/row_queue.h"
+#include "cluster/store.h"
 #include "cluster/subjects.h"
 
 namespace clew::cluster {
@@ -35,16 +36,16 @@ struct RootOptions {
 
 class Root {
  public:
-  // Both are borrowed.
-  Root(Bus& bus, const Clock& clock, RootOptions options);
+  // All are borrowed. Without a store what it has merged ends with it.
+  Root(Bus& bus, const Clock& clock, RootOptions options, Store* store = nullptr);
 
   Expected<void> begin();
   void turn();
   [[nodiscard]] int64_t next_ns() const;
   [[nodiscard]] int descriptor() const { return bus_.descriptor(); }
   [[nodiscard]] bool leads() const { return leads_; }
-  // All queries end; another root may lead.
-  void stop();
+  // Another root may lead at once.
+  Expected<void> leave();
   // What happened, in words, since the last time: for people.
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
@@ -68,7 +69,9 @@ class Root {
     std::map<std::string, std::string> strangers{};  // Nodes whose tables are others, and why.
     Merge merge{};
     std::optional<Pane> given{};
-    bool has_merged = false;  // Since the last mark.
+    std::optional<Phase> stored_phase{};
+    bool has_merged = false;       // Since the last commit.
+    std::vector<RowUpdate> out{};  // Rows to be told behind it.
     RowQueue rows{};
     bool has_news = true;  // For the asker.
   };
@@ -76,6 +79,10 @@ class Root {
   // Leading.
   void lead();
   void take_over();
+  void take_over_stored();
+  void commit();
+  Expected<void> write();
+  void send_rows(Asked& asked);
   // Messages.
   void hear(const Message& message);
   void ask(const Ask& asked);
@@ -101,6 +108,7 @@ class Root {
   Bus& bus_;
   const Clock& clock_;
   RootOptions options_;
+  Store* store_;
   Subjects subjects_;
   int64_t offset_ns_;
   bool leads_ = false;
@@ -114,6 +122,9 @@ class Root {
   std::vector<Beat> beats_;                // That are to be looked at behind the log.
   uint64_t read_ = 0;                      // Up to here the log was read.
   bool has_partials_ = true;
+  uint64_t forgotten_ = 0;                 // Up to here the log is forgotten.
+  int64_t next_commit_ns_ = 0;
+  bool is_unsafe_ = false;  // The store fails.
   int64_t next_tell_ns_ = 0;
   std::vector<std::string> notes_;
 };

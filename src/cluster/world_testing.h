@@ -116,8 +116,8 @@ struct TestNode {
 };
 
 struct TestRoot {
-  TestRoot(LocalHub& hub, const std::string& name, const Clock& clock)
-      : bus(hub.connect()), root(*bus, clock, {.name = name}) {}
+  TestRoot(LocalHub& hub, const std::string& name, const Clock& clock, Store* store = nullptr)
+      : bus(hub.connect()), root(*bus, clock, {.name = name}, store) {}
   std::unique_ptr<Bus> bus;
   Root root;
 };

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// A database of SQLite with a write-ahead log, which readers do not wait for:
+//
+//   query    id, want, gives_panes, phase, answered, schema, given
+//   pane     query, pane, version, cells         whole tables, of what is open and of late ones
+//   total    query, cells
+//   node     query, node, boot_id, start_ns, mark, bits, losses
+#include "cluster/store.h"
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/error_text.h"
+#include "base/file_descriptor.h"
+
+namespace clew::cluster {
+namespace {
+
+constexpr int kApplicationId = 0x436C6372;  // "Clcr"
+constexpr int kTablesVersion = 1;
+
+constexpr const char* kTables =
+    "create table query(id text primary key, want blob, gives_panes int, phase int, answered text,"
+    " schema blob, given int) without rowid;"
+    "create table pane(query text, pane int, version int, cells blob, primary key(query, pane));"
+    "create table total(query text primary key, cells blob);"
+    "create table node(query text, node text, boot_id blob, start_ns int, mark int, bits int,"
+    " losses blob, primary key(query, node, boot_id, start_ns)) without rowid;";
+
+struct Closes {
+  void operator()(sqlite3* database) const { (void)sqlite3_close(database); }
+  void operator()(sqlite3_stmt* statement) const { (void)sqlite3_finalize(statement); }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, Closes>;
+
+}  // namespace
+
+// An open database. The first error sticks until it is taken: after it, calls do nothing.
+class Store::Database {
+ public:
+  Database(std::string file, int flags) : file_(std::move(file)) {
+    sqlite3* database = nullptr;
+    const int result =
+        sqlite3_open_v2(file_.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+    database_.reset(database);
+    check(result);
+    (void)sqlite3_busy_timeout(database, 5000);
+  }
+
+  void run(const char* sql) {
+    if (problem_.empty())
+      check(sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr));
+  }
+  // Null after an error.
+  Statement prepare(const char* sql) {
+    sqlite3_stmt* statement = nullptr;
+    if (problem_.empty())
+      check(sqlite3_prepare_v2(database_.get(), sql, -1, &statement, nullptr));
+    return Statement(statement);
+  }
+  // True: there is a row.
+  bool step(sqlite3_stmt* statement) {
+    if (!problem_.empty()) return false;
+    const int result = sqlite3_step(statement);
+    if (result != SQLITE_ROW) check(result);
+    return result == SQLITE_ROW;
+  }
+  int64_t number_of(const char* sql) {
+    const Statement statement = prepare(sql);
+    return step(statement.get()) ? sqlite3_column_int64(statement.get(), 0) : 0;
+  }
+  void begin() {
+    if (!std::exchange(is_open_, true)) run("begin immediate");
+  }
+  Expected<void> commit() {
+    if (!std::exchange(is_open_, false)) return {};
+    run("commit");
+    if (problem_.empty()) return {};
+    auto failed = take_problem();
+    run("rollback");
+    problem_.clear();
+    return failed;
+  }
+  [[nodiscard]] bool failed() const { return !problem_.empty(); }
+  tl::unexpected<Error> take_problem() {
+    return fail(ErrorCode::Io, fmt::format("{}: {}", file_, std::exchange(problem_, {})));
+  }
+  void hold(FileDescriptor lock) { lock_ = std::move(lock); }
+
+ private:
+  void check(int result) {
+    if (result != SQLITE_OK && result != SQLITE_DONE && problem_.empty())
+      problem_ = sqlite3_errmsg(database_.get());
+  }
+
+  std::string file_;
+  FileDescriptor lock_;
+  std::unique_ptr<sqlite3, Closes> database_;
+  std::string problem_;
+  bool is_open_ = false;
+};
+
+namespace {
+
+// The parameters of a statement, in order. Borrowed until it is stepped.
+class Binder {
+ public:
+  explicit Binder(sqlite3_stmt* statement) : statement_(statement) {}
+  Binder& number(int64_t value) {
+    if (statement_ != nullptr) (void)sqlite3_bind_int64(statement_, ++at_, value);
+    return *this;
+  }
+  Binder& text(const std::string& value) {
+    if (statement_ != nullptr) {
+      (void)sqlite3_bind_text(statement_, ++at_, value.data(), static_cast<int>(value.size()),
+                              SQLITE_STATIC);
+    }
+    return *this;
+  }
+  Binder& bytes(std::span<const std::byte> value) {
+    if (statement_ != nullptr)
+      (void)sqlite3_bind_blob64(statement_, ++at_, value.data(), value.size(), SQLITE_STATIC);
+    return *this;
+  }
+  Binder& nothing() {
+    ++at_;
+    return *this;
+  }
+
+ private:
+  sqlite3_stmt* statement_;
+  int at_ = 0;
+};
+
+std::string text_in(sqlite3_stmt* statement, int column) {
+  const auto* const text = sqlite3_column_text(statement, column);
+  const auto size = static_cast<size_t>(sqlite3_column_bytes(statement, column));
+  return text == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(text), size);
+}
+
+Bytes bytes_in(sqlite3_stmt* statement, int column) {
+  const auto* const begin =
+      static_cast<const std::byte*>(sqlite3_column_blob(statement, column));
+  const auto size = static_cast<size_t>(sqlite3_column_bytes(statement, column));
+  return begin == nullptr ? Bytes() : Bytes(begin, begin + size);
+}
+
+template <size_t kSize>
+std::array<std::byte, kSize> array_in(sqlite3_stmt* statement, int column) {
+  std::array<std::byte, kSize> result{};
+  const Bytes bytes = bytes_in(statement, column);
+  if (bytes.size() == kSize) std::copy(bytes.begin(), bytes.end(), result.begin());
+  return result;
+}
+
+std::string file_in(const std::string& directory) {
+  return directory + "/clew-root.sqlite";
+}
+
+}  // namespace
+
+Store::Store(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+Store::~Store() = default;
+
+Expected<std::unique_ptr<Store>> Store::open(const std::string& directory) {
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail(ErrorCode::Io, fmt::format("cannot make {}: {}", directory, error_text(errno)));
+  FileDescriptor lock(
+      ::open((directory + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock.valid())
+    return fail(ErrorCode::Io, fmt::format("cannot write {}: {}", directory, error_text(errno)));
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+    return fail(ErrorCode::Refused, fmt::format("another root has {}", directory));
+  auto database = std::make_unique<Database>(file_in(directory),
+                                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  database->hold(std::move(lock));
+  database->run("pragma journal_mode=wal; pragma synchronous=full;");
+  const bool is_new = database->number_of("select count(*) from sqlite_master") == 0;
+  if (is_new) {
+    database->run(kTables);
+    database->run(fmt::format("pragma application_id={}; pragma user_version={};", kApplicationId,
+                              kTablesVersion)
+                      .c_str());
+  }
+  const int64_t id = database->number_of("pragma application_id");
+  const int64_t version = database->number_of("pragma user_version");
+  if (database->failed()) return database->take_problem();
+  if (id != kApplicationId || version != kTablesVersion) {
+    return fail(ErrorCode::Refused,
+                fmt::format("{} is no store of a root of this version", file_in(directory)));
+  }
+  return std::unique_ptr<Store>(new Store(std::move(database)));
+}
+
+Expected<std::unique_ptr<Store>> Store::open_to_read(const std::string& directory) {
+  const std::string file = file_in(directory);
+  if (access(file.c_str(), F_OK) != 0)
+    return fail(ErrorCode::NotFound, fmt::format("no store of a root is in {}", directory));
+  auto database = std::make_unique<Database>(file, SQLITE_OPEN_READWRITE);
+  if (database->number_of("pragma application_id") != kApplicationId && !database->failed())
+    return fail(ErrorCode::Refused, fmt::format("{} is no store of a root", file));
+  if (database->failed()) return database->take_problem();
+  return std::unique_ptr<Store>(new Store(std::move(database)));
+}
+
+// --- reading -------------------------------------------------------------------------------------
+
+Expected<std::vector<StoredAnswer>> Store::read_all() {
+  std::vector<StoredAnswer> all;
+  std::vector<std::string> names;
+  const Statement ids = database_->prepare("select id from query order by id");
+  while (database_->step(ids.get()))
+    names.push_back(text_in(ids.get(), 0));
+  if (database_->failed()) return database_->take_problem();
+  for (const std::string& name : names)
+    all.push_back(CLEW_TRY(read(name)));
+  return all;
+}
+
+Expected<StoredAnswer> Store::read(const std::string& name) {
+  const Statement one = database_->prepare(
+      "select want, gives_panes, phase, answered, schema, given from query where id = ?");
+  Binder(one.get()).text(name);
+  const bool is_there = database_->step(one.get());
+  if (database_->failed()) return database_->take_problem();
+  if (!is_there) return fail(ErrorCode::NotFound, fmt::format("no query '{}'", name));
+  StoredQuery query;
+  query.want = CLEW_TRY(read_as<Control>(bytes_in(one.get(), 0)));
+  query.gives_panes = sqlite3_column_int(one.get(), 1) != 0;
+  query.phase = static_cast<Phase>(sqlite3_column_int(one.get(), 2));
+  query.answered = text_in(one.get(), 3);
+  query.schema = array_in<std::tuple_size_v<Digest>>(one.get(), 4);
+  if (sqlite3_column_type(one.get(), 5) != SQLITE_NULL)
+    query.given = sqlite3_column_int64(one.get(), 5);
+  return read_answer(std::move(query));
+}
+
+Expected<StoredAnswer> Store::read_answer(StoredQuery query) {
+  StoredAnswer answer{.query = std::move(query)};
+  const std::string& name = answer.query.want.query;
+  const Statement panes = database_->prepare(
+      "select pane, version, cells from pane where query = ? order by pane");
+  Binder(panes.get()).text(name);
+  while (database_->step(panes.get())) {
+    answer.panes.push_back(
+        {.pane = sqlite3_column_int64(panes.get(), 0),
+         .version = static_cast<uint64_t>(sqlite3_column_int64(panes.get(), 1)),
+         .table = bytes_in(panes.get(), 2)});
+  }
+  const Statement total = database_->prepare("select cells from total where query = ?");
+  Binder(total.get()).text(name);
+  if (database_->step(total.get())) answer.total = bytes_in(total.get(), 0);
+  const Statement nodes = database_->prepare(
+      "select node, boot_id, start_ns, mark, bits, losses from node where query = ?");
+  Binder(nodes.get()).text(name);
+  while (database_->step(nodes.get())) {
+    sqlite3_stmt* const row = nodes.get();
+    answer.members.push_back(
+        {.node = text_in(row, 0),
+         .incarnation = {.boot_id = array_in<16>(row, 1),
+                         .start_ns = static_cast<uint64_t>(sqlite3_column_int64(row, 2))},
+         .mark = sqlite3_column_int64(row, 3),
+         .bits = static_cast<uint64_t>(sqlite3_column_int64(row, 4)),
+         .losses = bytes_in(row, 5)});
+  }
+  if (database_->failed()) return database_->take_problem();
+  return answer;
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+void Store::put(const StoredQuery& query) {
+  database_->begin();
+  const Bytes want = to_bytes(query.want);
+  const Statement put = database_->prepare("insert or replace into query values(?,?,?,?,?,?,?)");
+  Binder binder(put.get());
+  binder.text(query.want.query).bytes(want).number(query.gives_panes ? 1 : 0);
+  binder.number(static_cast<int64_t>(query.phase)).text(query.answered).bytes(query.schema);
+  query.given ? binder.number(*query.given) : binder.nothing();
+  (void)database_->step(put.get());
+}
+
+void Store::put(const std::string& query, const StoredPane& pane) {
+  database_->begin();
+  const Statement put = database_->prepare("insert or replace into pane values(?,?,?,?)");
+  Binder(put.get())
+      .text(query)
+      .number(pane.pane)
+      .number(static_cast<int64_t>(pane.version))
+      .bytes(pane.table);
+  (void)database_->step(put.get());
+}
+
+void Store::put_total(const std::string& query, const Bytes& table) {
+  database_->begin();
+  const Statement put = database_->prepare("insert or replace into total values(?,?)");
+  Binder(put.get()).text(query).bytes(table);
+  (void)database_->step(put.get());
+}
+
+void Store::put(const std::string& query, const StoredMember& member) {
+  database_->begin();
+  const Statement put = database_->prepare("insert or replace into node values(?,?,?,?,?,?,?)");
+  Binder(put.get())
+      .text(query)
+      .text(member.node)
+      .bytes(member.incarnation.boot_id)
+      .number(static_cast<int64_t>(member.incarnation.start_ns))
+      .number(member.mark)
+      .number(static_cast<int64_t>(member.bits))
+      .bytes(member.losses);
+  (void)database_->step(put.get());
+}
+
+Expected<void> Store::commit() {
+  return database_->commit();
+}
+
+}  // namespace clew::cluster

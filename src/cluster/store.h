@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a root knows, in a file that outlives it: which partials are merged, and into what. All that
+// one commit() writes is there, or none of it, whatever happens to the root or its machine; only
+// behind it nodes may forget. One thread calls all functions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cluster/message.h"
+
+namespace clew::cluster {
+
+struct StoredQuery {
+  Control want;
+  bool gives_panes = true;
+  Phase phase = Phase::Installing;
+  std::string answered{};
+  Digest schema{};
+  std::optional<Pane> given{};  // Up to here panes were given.
+};
+
+struct StoredPane {
+  Pane pane = 0;
+  uint64_t version = 0;  // That was given; 0: none was.
+  Bytes table;           // aggregate/table_bytes.h
+};
+
+struct StoredMember {
+  std::string node;
+  Incarnation incarnation;
+  Pane mark = 0;
+  uint64_t bits = 0;  // PaneSet
+  Bytes losses;       // A table without rows.
+};
+
+struct StoredAnswer {
+  StoredQuery query;
+  std::vector<StoredPane> panes{};      // They ascend.
+  std::optional<Bytes> total{};         // Of all panes, also of those that are not kept.
+  std::vector<StoredMember> members{};  // By node and incarnation.
+};
+
+class Store {
+ public:
+  // The file is made, if there is none. Refused: it is another program's, or another root has it
+  // open. Io: the system says no.
+  static Expected<std::unique_ptr<Store>> open(const std::string& directory);
+  // For who only reads, beside a root that writes. NotFound: there is none.
+  static Expected<std::unique_ptr<Store>> open_to_read(const std::string& directory);
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  ~Store();
+
+  // Everything, or of one query; without one that is there NotFound.
+  Expected<std::vector<StoredAnswer>> read_all();
+  Expected<StoredAnswer> read(const std::string& query);
+
+  // Takes part in the next commit. What goes wrong is said there.
+  void put(const StoredQuery& query);
+  void put(const std::string& query, const StoredPane& pane);
+  void put_total(const std::string& query, const Bytes& table);
+  void put(const std::string& query, const StoredMember& member);
+  // Errors: nothing of it is there, and what was put since can be put again.
+  Expected<void> commit();
+
+ private:
+  class Database;
+  explicit Store(std::unique_ptr<Database> database);
+  Expected<StoredAnswer> read_answer(StoredQuery query);
+  std::unique_ptr<Database> database_;
+};
+
+}  // namespace clew::cluster

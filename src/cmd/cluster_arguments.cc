@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cmd/cluster_arguments.h"
+
+#include <fmt/format.h>
+
+#include "cluster/bus_nats.h"
+#include "cluster/nats_address.h"
+#include "cmd/parse_arguments.h"
+
+namespace clew::cmd {
+
+CLI::Option* declare_cluster(CLI::App& app, ClusterArguments& arguments) {
+  CLI::Option* const url =
+      app.add_option("--cluster", arguments.url,
+                     "the cluster's servers of NATS: nats://HOST:4222 or tls://HOST:4222");
+  const auto with_url = [&](const char* name, std::string& value, const char* what) {
+    app.add_option(name, value, what)->needs(url);
+  };
+  with_url("--tenant", arguments.tenant, "whose cluster it is, of several on the same servers");
+  with_url("--ca", arguments.ca_file, "the certificate of who signed the servers' (PEM)");
+  with_url("--certificate", arguments.certificate_file, "our own certificate (PEM)");
+  with_url("--key", arguments.key_file, "and its key");
+  with_url("--credentials", arguments.credentials_file, "a file of NATS credentials");
+  app.add_option("--replicas", arguments.replicas,
+                 "on how many of the servers logs and keys are kept: 1 or 3")
+      ->needs(url)
+      ->check(CLI::IsMember({1, 3}).description(""));
+  return url;
+}
+
+Expected<std::unique_ptr<cluster::Bus>> connect(const ClusterArguments& arguments,
+                                                const std::string& name) {
+  return cluster::connect_nats({.url = arguments.url,
+                                .name = name,
+                                .ca_file = arguments.ca_file,
+                                .certificate_file = arguments.certificate_file,
+                                .key_file = arguments.key_file,
+                                .credentials_file = arguments.credentials_file,
+                                .replicas = arguments.replicas});
+}
+
+std::string shown_url(const ClusterArguments& arguments) {
+  const auto address = cluster::parse_nats_address(arguments.url);
+  return address ? address->shown() : arguments.url;
+}
+
+Expected<std::map<std::string, std::string>> labels_of(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> labels;
+  for (const std::string& text : texts) {
+    const size_t end = text.find('=');
+    if (end == std::string::npos || end == 0) {
+      return fail(ErrorCode::InvalidQuery,
+                  fmt::format("a label is written NAME=VALUE, as in zone=a, and not '{}'", text));
+    }
+    labels[text.substr(0, end)] = text.substr(end + 1);
+  }
+  return labels;
+}
+
+}  // namespace clew::cmd

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `node`, `root` and `run --cluster` share: where the bus is, and how to be let in.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "base/error.h"
+#include "cluster/bus.h"
+
+namespace clew::cmd {
+
+struct ClusterArguments {
+  std::string url;
+  std::string tenant = "default";
+  std::string ca_file;
+  std::string certificate_file;
+  std::string key_file;
+  std::string credentials_file;
+  int replicas = 1;
+};
+
+// Gives the option --cluster.
+CLI::Option* declare_cluster(CLI::App& app, ClusterArguments& arguments);
+// One more end of the bus. `name`: what the server's operator sees.
+Expected<std::unique_ptr<cluster::Bus>> connect(const ClusterArguments& arguments,
+                                                const std::string& name);
+// The URL, without secrets.
+std::string shown_url(const ClusterArguments& arguments);
+
+// "zone=a" each. InvalidQuery: one has no '='.
+Expected<std::map<std::string, std::string>> labels_of(const std::vector<std::string>& texts);
+
+}  // namespace clew::cmd

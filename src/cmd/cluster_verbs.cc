@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// clew node: the agent of a machine. clew root: who owns the answers of a cluster.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "cluster/clock.h"
+#include "cluster/node.h"
+#include "cluster/root.h"
+#include "cluster/session_child.h"
+#include "cluster/subject.h"
+#include "cmd/cluster_arguments.h"
+#include "cmd/console.h"
+#include "cmd/parse_arguments.h"
+#include "cmd/request.h"
+#include "cmd/verbs.h"
+
+namespace clew::cmd {
+namespace {
+
+using cluster::kSecond;
+
+// How long what was counted has to go out, at the end.
+constexpr int64_t kEndPatience = 10 * kSecond;
+
+// This machine's, as a word of subjects.
+std::string host_name() {
+  std::array<char, 256> name{};
+  (void)gethostname(name.data(), name.size() - 1);
+  std::string word(name.data());
+  for (char& each : word) {
+    if (std::isalnum(static_cast<unsigned char>(each)) == 0 && each != '-') each = '_';
+  }
+  return word.empty() ? "node" : word;
+}
+
+// Which boot of the machine it is, and when we began.
+cluster::Incarnation incarnation() {
+  cluster::Incarnation made;
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  size_t digits = 0;
+  for (char digit = 0; file.get(digit) && digits < 2 * made.boot_id.size();) {
+    if (std::isxdigit(static_cast<unsigned char>(digit)) == 0) continue;
+    const int value = std::isdigit(static_cast<unsigned char>(digit)) != 0 ? digit - '0'
+                                                                           : (digit | 0x20) - 'a' + 10;
+    std::byte& byte = made.boot_id[digits++ / 2];
+    byte = (byte << 4) | static_cast<std::byte>(value);
+  }
+  made.start_ns = static_cast<uint64_t>(clock_ns(CLOCK_REALTIME));
+  return made;
+}
+
+void wait(std::vector<pollfd> descriptors, int64_t until_ns) {
+  const int64_t left =
+      std::clamp<int64_t>(until_ns - clock_ns(CLOCK_MONOTONIC), 0, kSecond / 5);
+  const timespec timeout{.tv_sec = left / kSecond, .tv_nsec = left % kSecond};
+  (void)ppoll(descriptors.data(), descriptors.size(), &timeout, nullptr);
+}
+
+bool is_readable(int descriptor) {
+  pollfd one{.fd = descriptor, .events = POLLIN, .revents = 0};
+  return poll(&one, 1, 0) == 1;
+}
+
+void tell(std::vector<std::string> notes, Console& console) {
+  for (const std::string& note : notes)
+    console.made(note);
+}
+
+void warn(std::vector<std::string> complaints, Console& console) {
+  for (const std::string& complaint : complaints)
+    console.warning(complaint);
+}
+
+// --- clew node -----------------------------------------------------------------------------------
+
+struct NodeArguments {
+  ClusterArguments cluster;
+  std::string name = host_name();
+  std::vector<std::string> labels;
+  bool is_quiet = false;
+  bool serves_session = false;
+};
+
+// What a node begins for each query; its standard input is a socket.
+int serve() {
+  // They are for the node, which ends its sessions in order.
+  sigset_t signals;
+  (void)sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
+    (void)sigaddset(&signals, signal);
+  (void)pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  engine::Request request;
+  request.vocabulary_paths = default_vocabularies();
+  request.extension_folder = extension_folder();
+  const Expected<void> served = cluster::serve_session(STDIN_FILENO, std::move(request));
+  return served ? kExitAnswered : report(served.error());
+}
+
+Expected<void> run_node(const NodeArguments& arguments) {
+  CLEW_TRY(cluster::check_name(arguments.name));
+  const cluster::MachineClock clock;
+  cluster::SessionProcesses sessions({"/proc/self/exe", "node", "--serve-session"});
+  const auto bus = CLEW_TRY(connect(arguments.cluster, "clew node " + arguments.name));
+  cluster::Node node(*bus, sessions, clock,
+                     {.name = arguments.name,
+                      .tenant = arguments.cluster.tenant,
+                      .labels = CLEW_TRY(labels_of(arguments.labels)),
+                      .version = CLEW_VERSION,
+                      .incarnation = incarnation()});
+  const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::GoesOn));
+  Console console(arguments.is_quiet);
+  CLEW_TRY(node.begin());
+  console.armed(fmt::format("node {} is there for {}", arguments.name,
+                            shown_url(arguments.cluster)));
+  std::optional<int64_t> end_ns;
+  while (!end_ns || (!node.is_done() && clock.monotonic_ns() < *end_ns)) {
+    std::vector<pollfd> descriptors;
+    node.add_descriptors(descriptors);
+    if (!end_ns) descriptors.push_back({.fd = stop.get(), .events = POLLIN, .revents = 0});
+    wait(std::move(descriptors), node.next_ns());
+    if (!end_ns && is_readable(stop.get())) {
+      end_ns = clock.monotonic_ns() + kEndPatience;
+      node.stop();
+    }
+    node.turn();
+    tell(node.take_notes(), console);
+    warn(bus->take_complaints(), console);
+  }
+  return {};
+}
+
+// --- clew root -----------------------------------------------------------------------------------
+
+struct RootArguments {
+  ClusterArguments cluster;
+  std::string store;
+  std::string name = host_name();
+  bool is_quiet = false;
+};
+
+Expected<void> run_root(const RootArguments& arguments) {
+  CLEW_TRY(cluster::check_name(arguments.name));
+  const cluster::MachineClock clock;
+  std::unique_ptr<cluster::Store> store;
+  if (!arguments.store.empty()) store = CLEW_TRY(cluster::Store::open(arguments.store));
+  const auto bus = CLEW_TRY(connect(arguments.cluster, "clew root " + arguments.name));
+  cluster::Root root(*bus, clock,
+                     {.name = fmt::format("{}-{}", arguments.name, getpid()),
+                      .tenant = arguments.cluster.tenant},
+                     store.get());
+  const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::GoesOn));
+  Console console(arguments.is_quiet);
+  CLEW_TRY(root.begin());
+  console.armed(fmt::format("a root is there for {}", shown_url(arguments.cluster)));
+  while (!is_readable(stop.get())) {
+    wait({{.fd = root.descriptor(), .events = POLLIN, .revents = 0},
+          {.fd = stop.get(), .events = POLLIN, .revents = 0}},
+         root.next_ns());
+    root.turn();
+    tell(root.take_notes(), console);
+    warn(bus->take_complaints(), console);
+  }
+  return root.leave();
+}
+
+int status_of(const Expected<void>& done) {
+  return done ? kExitAnswered : report(done.error());
+}
+
+}  // namespace
+
+int node_verb(int argument_count, const char* const* arguments) {
+  NodeArguments parsed;
+  CLI::App app("Runs queries of a cluster on this machine, and sends what they count.",
+               "clew node");
+  CLI::Option* const url = declare_cluster(app, parsed.cluster);
+  app.add_option("--name", parsed.name, "of this node; else the machine's")->needs(url);
+  app.add_option("--label", parsed.labels,
+                 "what this node can be chosen by: zone=a; may be given several times")
+      ->allow_extra_args(false)
+      ->needs(url);
+  app.add_flag("-q,--quiet", parsed.is_quiet, "only errors");
+  // Of the processes that a node begins.
+  app.add_flag("--serve-session", parsed.serves_session)->group("")->excludes(url);
+  if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
+  if (parsed.serves_session) return serve();
+  if (url->count() == 0) return wrong_usage(app, "which cluster is missing: --cluster URL");
+  return status_of(run_node(parsed));
+}
+
+int root_verb(int argument_count, const char* const* arguments) {
+  RootArguments parsed;
+  CLI::App app("Owns the answers of a cluster's queries: merges what nodes count.", "clew root");
+  declare_cluster(app, parsed.cluster)->required();
+  app.add_option("--store", parsed.store,
+                 "a folder for what is merged, so that a root that is killed loses nothing");
+  app.add_option("--name", parsed.name, "of this root; else the machine's");
+  app.add_flag("-q,--quiet", parsed.is_quiet, "only errors");
+  if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
+  return status_of(run_root(parsed));
+}
+
+}  // namespace clew::cmd
