@@ -32,6 +32,7 @@ using Bytes = std::vector<std::byte>;
 // NATS' max_payload, if nobody changes it, less room for headers, which count in it.
 inline constexpr size_t kMessageMax = (1 << 20) - 4096;
 inline constexpr size_t kSubjectMax = 256;
+inline constexpr size_t kReadBytesMax = 8 << 20;  // Of entries, but for the last one, at once.
 
 struct Message {
   std::string subject;

@@ -3,7 +3,11 @@
 
 #include <chrono>
 
+#include <fmt/format.h>
 #include <poll.h>
+
+#include "cluster/bus_nats.h"
+#include "cluster/nats_server.h"
 
 namespace clew::cluster {
 namespace {
@@ -21,10 +25,35 @@ class LocalWorld final : public BusWorld {
   LocalHub hub_;
 };
 
+class NatsWorld final : public BusWorld {
+ public:
+  NatsWorld() { server_.start(); }
+  Expected<std::unique_ptr<Bus>> connect() override { return connect_as("free"); }
+  Expected<std::unique_ptr<Bus>> connect_restricted() override { return connect_as("restricted"); }
+  void stop() override { server_.kill(); }
+  void start() override { server_.start(); }
+
+ private:
+  [[nodiscard]] Expected<std::unique_ptr<Bus>> connect_as(const std::string& user) const {
+    return connect_nats(
+        {.url = fmt::format("nats://{}:secret@{}", user, server_.place()), .name = "test"});
+  }
+
+  NatsServer server_{R"(
+      authorization {
+        users: [
+          { user: free, password: secret }
+          { user: restricted, password: secret,
+            permissions: { publish: "open.>", subscribe: ["open.>", "_INBOX.>"] } }
+        ]
+      })"};
+};
+
 }  // namespace
 
 std::unique_ptr<BusWorld> make_world(std::string_view kind) {
   if (kind == "local") return std::make_unique<LocalWorld>();
+  if (kind == "nats" && NatsServer::is_installed()) return std::make_unique<NatsWorld>();
   return nullptr;
 }
 

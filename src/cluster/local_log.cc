@@ -9,7 +9,6 @@ namespace clew::cluster {
 namespace {
 
 constexpr size_t kIdsMax = 65'536;
-constexpr size_t kReadBytesMax = 16 << 20;
 
 size_t size_of(const Entry& entry) {
   return entry.subject.size() + entry.bytes.size();

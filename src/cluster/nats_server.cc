@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/nats_server.h"
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace clew::cluster {
+namespace {
+
+constexpr const char* kServer = "/usr/sbin/nats-server";
+
+int free_port() {
+  const FileDescriptor any(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(any.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(any.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  return ntohs(address.sin_port);
+}
+
+std::string with_folder(std::string text, const std::string& folder) {
+  constexpr std::string_view kWord = "FOLDER";
+  for (size_t at = text.find(kWord); at != std::string::npos; at = text.find(kWord))
+    text.replace(at, kWord.size(), folder);
+  return text;
+}
+
+// Until the server says that it is ready; all that it said, if it ends before.
+std::string wait_for_ready(int log) {
+  std::string said;
+  std::array<char, 4096> some{};
+  while (said.find("Server is ready") == std::string::npos) {
+    const ssize_t size = read(log, some.data(), some.size());
+    if (size <= 0) return said;
+    said.append(some.data(), static_cast<size_t>(size));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool NatsServer::is_installed() {
+  return access(kServer, X_OK) == 0;
+}
+
+NatsServer::NatsServer(std::string settings) : settings_(std::move(settings)), port_(free_port()) {
+  std::string name = (std::filesystem::temp_directory_path() / "clew-nats-XXXXXX").string();
+  EXPECT_NE(mkdtemp(name.data()), nullptr);
+  folder_ = name;
+}
+
+NatsServer::~NatsServer() {
+  kill();
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+void NatsServer::start() {
+  const std::string configuration = (folder_ / "server.conf").string();
+  std::ofstream(configuration) << fmt::format(
+                                      "listen: 127.0.0.1:{}\njetstream {{ store_dir: {} }}\n",
+                                      port_, (folder_ / "store").string())
+                               << with_folder(settings_, folder_.string());
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  // Read until it is ready, and kept open: what it says later fits into the pipe.
+  log_ = FileDescriptor(ends[0]);
+  FileDescriptor its_end(ends[1]);
+  const pid_t parent = getpid();
+  pid_ = fork();
+  ASSERT_GE(pid_, 0);
+  if (pid_ == 0) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)dup2(its_end.get(), STDOUT_FILENO);
+    (void)dup2(its_end.get(), STDERR_FILENO);
+    if (getppid() == parent) execl(kServer, kServer, "-c", configuration.c_str(), nullptr);
+    _exit(1);
+  }
+  its_end.reset();
+  const std::string said = wait_for_ready(log_.get());
+  ASSERT_TRUE(said.empty()) << said;
+}
+
+void NatsServer::kill() {
+  if (pid_ < 0) return;
+  signal(SIGKILL);
+  (void)waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+void NatsServer::signal(int number) const {
+  (void)::kill(pid_, number);
+}
+
+std::string NatsServer::place(const std::string& host) const {
+  return fmt::format("{}:{}", host, port_);
+}
+
+}  // namespace clew::cluster

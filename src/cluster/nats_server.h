@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A NATS server of Debian's package for tests: on a free port of loopback, with its files in a
+// folder that goes with it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <sys/types.h>
+
+#include "base/file_descriptor.h"
+
+namespace clew::cluster {
+
+class NatsServer {
+ public:
+  static bool is_installed();
+
+  // `settings` are lines of its configuration, besides where it listens and keeps its files; in
+  // them FOLDER is its folder.
+  explicit NatsServer(std::string settings);
+  ~NatsServer();
+  NatsServer(const NatsServer&) = delete;
+  NatsServer& operator=(const NatsServer&) = delete;
+
+  void start();  // On the same port and files as before. Returns when it listens.
+  void kill();   // -9
+  void signal(int number) const;
+  void configure(std::string settings) { settings_ = std::move(settings); }
+
+  // "host:port"
+  [[nodiscard]] std::string place(const std::string& host = "127.0.0.1") const;
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  std::string settings_;
+  std::filesystem::path folder_;
+  int port_ = 0;
+  pid_t pid_ = -1;
+  FileDescriptor log_;
+};
+
+}  // namespace clew::cluster
