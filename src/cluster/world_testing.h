@@ -51,12 +51,11 @@ class FakeSession final : public NodeSession {
 
   [[nodiscard]] int descriptor() const override { return -1; }
   std::vector<Frame> take() override {
-    for (const Pane now = pane_now(); pane_ < now; ++pane_)
-      give();
+    catch_up();
     return std::exchange(said_, {});
   }
   void stop() override {
-    (void)take();
+    catch_up();
     give();
     said_.push_back({.kind = FrameKind::Ended});
   }
@@ -66,13 +65,16 @@ class FakeSession final : public NodeSession {
     const stream::Panes panes{.epoch_ns = want_.epoch_ns, .width_ns = want_.width_ns};
     return panes.number_of(clock_.monotonic_ns() + want_.offset_ns);
   }
+  void catch_up() {
+    for (const Pane now = pane_now(); pane_ < now; ++pane_)
+      give();
+  }
   void give() {
     aggregate::Table table(counts_by_node());
     const uint64_t count = static_cast<uint64_t>(pane_ % 100) + 1;
     table.add({aggregate::Value(node_)}, std::vector<uint64_t>{count});
     truth_[{pane_, node_}] += count;
-    given_.push_back({.kind = FrameKind::Pane, .pane = pane_, .bytes = to_bytes(table)});
-    said_.push_back(given_.back());
+    said_.push_back({.kind = FrameKind::Pane, .pane = pane_, .bytes = to_bytes(table)});
   }
 
   std::string node_;
@@ -81,7 +83,6 @@ class FakeSession final : public NodeSession {
   Truth& truth_;
   Pane pane_;
   std::vector<Frame> said_;
-  std::vector<Frame> given_;
 };
 
 class FakeSessions final : public NodeSessions {
