@@ -83,6 +83,7 @@ class ClusterRun {
   std::optional<plan::Plan> plan_;  // Once it is known what is answered.
   std::optional<answer::Answer> answer_;
   int64_t begun_ns_ = 0;
+  int64_t heard_ns_ = 0;  // When a root answered first.
   std::optional<int64_t> end_ns_;
   bool is_ending_ = false;
   std::optional<Pane> first_;
@@ -158,6 +159,7 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
     // Nobody counts, and nobody ever did.
     if (is_ending_ && !answer_) break;
   }
+  if (root_) (void)root_->leave();
   if (answer_) {
     if (asker_->lost() != 0)
       losses_.lost.push_back(fmt::format("{} messages with rows", asker_->lost()));
@@ -187,8 +189,10 @@ Expected<void> ClusterRun::look_at_status() {
     if (now() - begun_ns_ < kMost) return {};
     return fail(ErrorCode::Io, fmt::format("no root answers at {}", request_.url));
   }
+  if (heard_ns_ == 0) heard_ns_ = now();
   if (status->phase == Phase::Failed) return fail(ErrorCode::Io, status->reason);
-  if (!answer_ && !status->answered.empty()) CLEW_TRY(begin_answer(*status));
+  const bool is_known = !status->answered.empty() && status->phase != Phase::Installing;
+  if (!answer_ && is_known) CLEW_TRY(begin_answer(*status));
   if (!answer_) CLEW_TRY(check_nodes(*status));
   tell_refusals(*status);
   if (answer_ && !end_ns_ && !is_ending_ && for_ns_ && status->phase == Phase::Running)
@@ -197,7 +201,7 @@ Expected<void> ClusterRun::look_at_status() {
 }
 
 Expected<void> ClusterRun::check_nodes(const Status& status) const {
-  const int64_t waited = now() - begun_ns_;
+  const int64_t waited = now() - heard_ns_;
   if (status.nodes == 0 && waited > kNodesWait) {
     return fail(ErrorCode::NotFound,
                 fmt::format("no node answers at {}; 'clew node --cluster {}' on a machine is one",

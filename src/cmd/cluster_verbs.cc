@@ -111,6 +111,8 @@ int serve() {
 
 Expected<void> run_node(const NodeArguments& arguments) {
   CLEW_TRY(cluster::check_name(arguments.name));
+  // Before the bus has threads, which would get them.
+  const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::GoesOn));
   const cluster::MachineClock clock;
   cluster::SessionProcesses sessions({"/proc/self/exe", "node", "--serve-session"});
   const auto bus = CLEW_TRY(connect(arguments.cluster, "clew node " + arguments.name));
@@ -120,7 +122,6 @@ Expected<void> run_node(const NodeArguments& arguments) {
                       .labels = CLEW_TRY(labels_of(arguments.labels)),
                       .version = CLEW_VERSION,
                       .incarnation = incarnation()});
-  const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::GoesOn));
   Console console(arguments.is_quiet);
   CLEW_TRY(node.begin());
   console.armed(fmt::format("node {} is there for {}", arguments.name,
@@ -153,6 +154,8 @@ struct RootArguments {
 
 Expected<void> run_root(const RootArguments& arguments) {
   CLEW_TRY(cluster::check_name(arguments.name));
+  // Before the bus has threads, which would get them.
+  const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::GoesOn));
   const cluster::MachineClock clock;
   std::unique_ptr<cluster::Store> store;
   if (!arguments.store.empty()) store = CLEW_TRY(cluster::Store::open(arguments.store));
@@ -161,7 +164,6 @@ Expected<void> run_root(const RootArguments& arguments) {
                      {.name = fmt::format("{}-{}", arguments.name, getpid()),
                       .tenant = arguments.cluster.tenant},
                      store.get());
-  const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::GoesOn));
   Console console(arguments.is_quiet);
   CLEW_TRY(root.begin());
   console.armed(fmt::format("a root is there for {}", shown_url(arguments.cluster)));

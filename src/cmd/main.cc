@@ -26,7 +26,7 @@ struct Verb {
   std::string_view summary;
 };
 
-constexpr std::array<Verb, 10> kVerbs = {{
+constexpr std::array<Verb, 12> kVerbs = {{
     {"run", run_verb, "answer a query about running processes"},
     {"dtrace", dtrace_verb, "run D scripts, as DTrace does"},
     {"record", record_verb, "have a command or process record what it does, for its first crash"},
@@ -34,6 +34,8 @@ constexpr std::array<Verb, 10> kVerbs = {{
     {"show", show_verb, "show what led to the crash, or to that moment"},
     {"list", list_verb, "show what can be traced"},
     {"explain", explain_verb, "show how a query would run"},
+    {"node", node_verb, "run queries of a cluster on this machine"},
+    {"root", root_verb, "own the answers of a cluster's queries"},
     {"doctor", doctor_verb, "check this machine, and a process"},
     {"ps", ps_verb, "show which processes are traced"},
     {"detach", detach_verb, "remove probes that a killed session left"},

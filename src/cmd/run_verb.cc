@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cluster/ask_cluster.h"
+#include "cmd/cluster_arguments.h"
 #include "cmd/console.h"
 #include "cmd/duration.h"
 #include "cmd/graph_files.h"
@@ -26,6 +28,8 @@ namespace {
 
 struct RunArguments {
   RequestArguments request;
+  ClusterArguments cluster;
+  std::vector<std::string> on;
   std::string for_text;
   std::string every_text;
   OutputArguments output;
@@ -74,6 +78,13 @@ void declare(CLI::App& app, RunArguments& arguments) {
   for (const char* option : {"--pid", "--name", "--command", "--for", "--every"}) {
     from->excludes(app.get_option(option));
   }
+  CLI::Option* const url = declare_cluster(app, arguments.cluster);
+  for (const char* option : {"--pid", "--command", "--spill", "--from", "--follow", "--copies"})
+    url->excludes(app.get_option(option));
+  app.add_option("--on", arguments.on,
+                 "ask the nodes of the cluster with this label: zone=a; may be given several times")
+      ->allow_extra_args(false)
+      ->needs(url);
   auto* graph =
       app.add_option("--graph", arguments.graphs,
                      "draw one request of a query with joins: threads, events and what was handed "
@@ -100,6 +111,22 @@ void report_command(const engine::Outcome& outcome, engine::Notices& notices) {
     notices.warning(
         fmt::format("the command exited with status {}", WEXITSTATUS(*outcome.command_status)));
   }
+}
+
+Expected<void> answer_over_cluster(const RunArguments& arguments, const engine::Request& request,
+                                   Outputs& outputs) {
+  if (!arguments.graphs.empty())
+    return fail(ErrorCode::InvalidQuery, "--graph draws joins, which no cluster answers yet");
+  const cluster::ClusterRequest asked{
+      .query = request,
+      .tenant = arguments.cluster.tenant,
+      .labels = CLEW_TRY(labels_of(arguments.on)),
+      .connect = [&arguments] { return connect(arguments.cluster, "clew run"); },
+      .url = shown_url(arguments.cluster)};
+  const FileDescriptor stop =
+      CLEW_TRY(signals_as_descriptor(outputs.size() > 1 ? ReaderGone::GoesOn : ReaderGone::Ends));
+  Console console(arguments.quiet);
+  return cluster::ask_cluster(asked, stop.get(), outputs.sink(), console);
 }
 
 // Where there are several places, those that are left get the rest when a reader of one goes.
@@ -142,7 +169,9 @@ Expected<int> run_query(const RunArguments& arguments) {
   CLEW_TRY(graphs.open(arguments.graphs, arguments.output.files));
   if (!arguments.graphs.empty()) request.graph = graphs.request(arguments.graph_of, places.about);
   request.accept = [&outputs](output::Columns columns) { return outputs.accept(columns); };
-  const Expected<void> answered = answer(request, arguments.quiet, outputs);
+  const Expected<void> answered = arguments.cluster.url.empty()
+                                      ? answer(request, arguments.quiet, outputs)
+                                      : answer_over_cluster(arguments, request, outputs);
   int status = answered ? kExitAnswered : report(answered.error());
   for (const Error& error : outputs.close(answered ? nullptr : &answered.error()))
     status = report(error);
