@@ -121,7 +121,7 @@ class NatsEnd final : public Bus {
   NatsEnd(NatsOptions options, std::unique_ptr<NatsConnection> connection)
       : options_(std::move(options)), connection_(std::move(connection)) {}
 
-  [[nodiscard]] int descriptor() const override { return connection_->arrivals().descriptor(); }
+  [[nodiscard]] int descriptor() const override { return connection_->descriptor(); }
   [[nodiscard]] bool is_connected() const override { return connection_->is_connected(); }
   std::vector<std::string> take_complaints() override {
     return connection_->arrivals().take_complaints();

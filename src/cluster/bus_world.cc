@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/bus_world.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -69,7 +70,9 @@ std::string text_of(const Bytes& bytes) {
   return text;
 }
 
-bool wait_until(Bus& bus, const std::function<bool()>& is_so) {
+namespace {
+
+bool look_until(Bus& bus, const std::function<bool()>& is_so, std::chrono::milliseconds at_most) {
   constexpr auto kPatience = std::chrono::seconds(30);
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (!is_so()) {
@@ -77,9 +80,19 @@ bool wait_until(Bus& bus, const std::function<bool()>& is_so) {
         end - std::chrono::steady_clock::now());
     if (left.count() <= 0) return false;
     pollfd one = {.fd = bus.descriptor(), .events = POLLIN, .revents = 0};
-    (void)poll(&one, 1, static_cast<int>(left.count()));
+    (void)poll(&one, 1, static_cast<int>(std::min(left, at_most).count()));
   }
   return true;
+}
+
+}  // namespace
+
+bool wait_until(Bus& bus, const std::function<bool()>& is_so) {
+  return look_until(bus, is_so, std::chrono::hours(1));
+}
+
+bool try_until(Bus& bus, const std::function<bool()>& is_so) {
+  return look_until(bus, is_so, std::chrono::milliseconds(50));
 }
 
 std::optional<Message> next_message(Bus& bus) {

@@ -33,6 +33,8 @@ std::string text_of(const Bytes& bytes);
 
 // Waits for the end's descriptor until `is_so`; false: it took too long.
 bool wait_until(Bus& bus, const std::function<bool()>& is_so);
+// The same for calls that are to be made again after a while.
+bool try_until(Bus& bus, const std::function<bool()>& is_so);
 std::optional<Message> next_message(Bus& bus);
 
 }  // namespace clew::cluster

@@ -9,7 +9,9 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -192,7 +194,14 @@ NatsConnection::NatsConnection(NatsOptions options, NatsAddress address)
       address_(std::move(address)),
       inbox_(fmt::format("{}.{}", options_.inbox_prefix, random_word())),
       answers_(fmt::format("{}.{}.", options_.inbox_prefix, random_word())),
-      shared_(std::make_shared<Shared>()) {}
+      shared_(std::make_shared<Shared>()),
+      timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
+      either_(epoll_create1(EPOLL_CLOEXEC)) {
+  for (const int one : {timer_.get(), shared_->arrivals.descriptor()}) {
+    epoll_event event = {.events = EPOLLIN, .data = {.fd = one}};
+    (void)epoll_ctl(either_.get(), EPOLL_CTL_ADD, one, &event);
+  }
+}
 
 NatsConnection::~NatsConnection() {
   disconnect();
@@ -253,6 +262,11 @@ uint64_t NatsConnection::dropped() const {
 
 void NatsConnection::revive() {
   if (connection_ != nullptr && !natsConnection_IsClosed(connection_)) return;
+  uint64_t expirations = 0;
+  (void)read(timer_.get(), &expirations, sizeof expirations);
+  const itimerspec later = {.it_interval = {},
+                            .it_value = {.tv_sec = kReviveEvery.count(), .tv_nsec = 0}};
+  (void)timerfd_settime(timer_.get(), 0, &later, nullptr);
   const auto now = std::chrono::steady_clock::now();
   if (now - revived_ < kReviveEvery) return;
   revived_ = now;
@@ -268,7 +282,12 @@ void NatsConnection::revive() {
       connected = tl::unexpected(handle.error());
   }
   shared_->arrivals.ring();
-  if (!connected) disconnect();
+  if (!connected) {
+    disconnect();
+    return;
+  }
+  const itimerspec never = {};
+  (void)timerfd_settime(timer_.get(), 0, &never, nullptr);
 }
 
 // --- messages

@@ -18,6 +18,7 @@
 #include <nats/nats.h>
 
 #include "base/error.h"
+#include "base/file_descriptor.h"
 #include "cluster/arrivals.h"
 #include "cluster/bus.h"
 #include "cluster/bus_nats.h"
@@ -46,11 +47,13 @@ class NatsConnection {
   NatsConnection& operator=(const NatsConnection&) = delete;
 
   [[nodiscard]] Arrivals& arrivals();
+  // Readable when something has arrived or revive() is to be called.
+  [[nodiscard]] int descriptor() const { return either_.get(); }
   [[nodiscard]] const std::string& inbox() const { return inbox_; }
   [[nodiscard]] bool is_connected() const;
   [[nodiscard]] uint64_t dropped() const;
-  // libnats gives a connection up when its server refuses it twice; then opens another one, at most
-  // once in some seconds.
+  // libnats gives a connection up when its server refuses it twice; then this opens another one, at
+  // most once in some seconds.
   void revive();
 
   Expected<void> publish(std::string_view subject, std::span<const std::byte> bytes,
@@ -94,6 +97,8 @@ class NatsConnection {
   std::map<std::string, Subscription, std::less<>> subscriptions_;
   uint64_t asked_ = 0;
   std::chrono::steady_clock::time_point revived_{};
+  FileDescriptor timer_;   // When to revive() next.
+  FileDescriptor either_;  // An epoll set of that and the arrivals.
 };
 
 }  // namespace clew::cluster

@@ -22,17 +22,6 @@ namespace {
 
 constexpr const char* kServer = "/usr/sbin/nats-server";
 
-int free_port() {
-  const FileDescriptor any(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(any.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(any.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  return ntohs(address.sin_port);
-}
-
 std::string with_folder(std::string text, const std::string& folder) {
   constexpr std::string_view kWord = "FOLDER";
   for (size_t at = text.find(kWord); at != std::string::npos; at = text.find(kWord))
@@ -56,6 +45,17 @@ std::string wait_for_ready(int log) {
 
 bool NatsServer::is_installed() {
   return access(kServer, X_OK) == 0;
+}
+
+int NatsServer::free_port() {
+  const FileDescriptor any(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  EXPECT_EQ(bind(any.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(any.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  return ntohs(address.sin_port);
 }
 
 NatsServer::NatsServer(std::string settings) : settings_(std::move(settings)), port_(free_port()) {
@@ -98,13 +98,20 @@ void NatsServer::start() {
 
 void NatsServer::kill() {
   if (pid_ < 0) return;
-  signal(SIGKILL);
+  (void)::kill(pid_, SIGKILL);
   (void)waitpid(pid_, nullptr, 0);
   pid_ = -1;
 }
 
-void NatsServer::signal(int number) const {
-  (void)::kill(pid_, number);
+void NatsServer::pause() {
+  (void)::kill(pid_, SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(waitpid(pid_, &status, WUNTRACED), pid_);
+  ASSERT_TRUE(WIFSTOPPED(status));
+}
+
+void NatsServer::resume() {
+  (void)::kill(pid_, SIGCONT);
 }
 
 std::string NatsServer::place(const std::string& host) const {

@@ -25,9 +25,11 @@ class NatsServer {
 
   void start();  // On the same port and files as before. Returns when it listens.
   void kill();   // -9
-  void signal(int number) const;
+  void pause();  // Returns when it stands still.
+  void resume();
   void configure(std::string settings) { settings_ = std::move(settings); }
 
+  static int free_port();
   // "host:port"
   [[nodiscard]] std::string place(const std::string& host = "127.0.0.1") const;
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
