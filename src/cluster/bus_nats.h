@@ -4,7 +4,8 @@
 // $KV.bucket.key). An end reconnects for ever, to any of the servers, and subscribes again.
 //
 // Threads of libnats only put what comes into a queue and ring; they call nothing of ours else. A
-// call waits for its answer at most `timeout`, make_log() and a first put() three times that.
+// call waits for its answer at most `timeout`, make_log() and a first put() some times that. A log
+// that is not there is known by no answer. libnats ignores SIGPIPE, in the whole process.
 #pragma once
 
 #include <chrono>
@@ -17,7 +18,8 @@
 namespace clew::cluster {
 
 struct NatsOptions {
-  std::string url;   // nats_address.h
+  // nats_address.h. With TLS the certificates of all its servers have the first one's name.
+  std::string url;
   std::string name;  // What the server's operator sees.
   // With tls:// only. Files of PEM; an empty ca_file is the system's.
   std::string ca_file{};

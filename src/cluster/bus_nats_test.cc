@@ -75,7 +75,7 @@ class Certificates {
 };
 
 constexpr const char* kTls = R"(
-    tls { cert_file: "FOLDER/server.pem", key_file: "FOLDER/server.key", ca_file: "FOLDER/ca.pem" })";
+    tls { cert_file: "FOLDER/server.pem", key_file: "FOLDER/server.key" })";
 constexpr const char* kMutualTls = R"(
     tls { cert_file: "FOLDER/server.pem", key_file: "FOLDER/server.key", ca_file: "FOLDER/ca.pem",
           verify: true })";

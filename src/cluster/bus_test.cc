@@ -465,7 +465,7 @@ TEST_P(BusTest, RefusesForbiddenSubjects) {
   EXPECT_EQ(next_text(*free), "allowed");
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, BusTest, testing::Values("local", "nats"),
+INSTANTIATE_TEST_SUITE_P(Kinds, BusTest, testing::Values("local", "faulty", "nats"),
                          [](const auto& kind) { return std::string(kind.param); });
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include "cluster/bus_faulty.h"
 #include "cluster/bus_nats.h"
 #include "cluster/nats_server.h"
 
@@ -24,6 +25,20 @@ class LocalWorld final : public BusWorld {
 
  private:
   LocalHub hub_;
+};
+
+// With no faults but those that a test asks for.
+class FaultyWorld final : public BusWorld {
+ public:
+  Expected<std::unique_ptr<Bus>> connect() override { return hub_.connect("test"); }
+  Expected<std::unique_ptr<Bus>> connect_restricted() override {
+    return hub_.connect("test", {.publish = {"open.>"}, .subscribe = {"open.>"}});
+  }
+  void stop() override { hub_.set_reachable(false); }
+  void start() override { hub_.set_reachable(true); }
+
+ private:
+  FaultyHub hub_{1, {}};
 };
 
 class NatsWorld final : public BusWorld {
@@ -54,6 +69,7 @@ class NatsWorld final : public BusWorld {
 
 std::unique_ptr<BusWorld> make_world(std::string_view kind) {
   if (kind == "local") return std::make_unique<LocalWorld>();
+  if (kind == "faulty") return std::make_unique<FaultyWorld>();
   if (kind == "nats" && NatsServer::is_installed()) return std::make_unique<NatsWorld>();
   return nullptr;
 }

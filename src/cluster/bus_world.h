@@ -25,7 +25,7 @@ class BusWorld {
   virtual void start() = 0;
 };
 
-// "local", "nats". None: it cannot be had on this machine.
+// "local", "faulty", "nats". None: it cannot be had on this machine.
 std::unique_ptr<BusWorld> make_world(std::string_view kind);
 
 Bytes bytes_of(std::string_view text);

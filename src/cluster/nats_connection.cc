@@ -115,11 +115,12 @@ Expected<void> set_tls(natsOptions* set, const NatsOptions& options, const NatsA
   CLEW_TRY(check_file(ca_file));
   natsStatus status = natsOptions_SetSecure(set, true);
   if (status == NATS_OK) status = natsOptions_LoadCATrustedCertificates(set, ca_file.c_str());
-  if (status != NATS_OK)
+  if (status != NATS_OK) {
     return fail(ErrorCode::Refused,
                 fmt::format("'{}' has no certificates: {}", ca_file, last_text()));
+  }
   // libnats holds all servers to one name; without it, to none.
-  if (status == NATS_OK) status = natsOptions_SetExpectedHostname(set, address.hosts[0].c_str());
+  status = natsOptions_SetExpectedHostname(set, address.hosts[0].c_str());
   if (status != NATS_OK) return failed("libnats");
   if (options.certificate_file.empty()) return {};
   CLEW_TRY(check_file(options.certificate_file));
@@ -151,6 +152,7 @@ Expected<void> set_secrets(natsOptions* set, const NatsOptions& options,
 Expected<void> set_behaviour(natsOptions* set, const NatsOptions& options,
                              const NatsAddress& address) {
   std::vector<const char*> servers;
+  servers.reserve(address.servers.size());
   for (const std::string& server : address.servers)
     servers.push_back(server.c_str());
   const auto timeout_ms = static_cast<int64_t>(options.timeout.count());
@@ -183,8 +185,7 @@ Expected<void> set_behaviour(natsOptions* set, const NatsOptions& options,
 Expected<std::unique_ptr<NatsConnection>> NatsConnection::open(const NatsOptions& options) {
   CLEW_TRY(check_subject(options.inbox_prefix));
   NatsAddress address = CLEW_TRY(parse_nats_address(options.url));
-  auto connection =
-      std::unique_ptr<NatsConnection>(new NatsConnection(options, std::move(address)));
+  auto connection = std::make_unique<NatsConnection>(options, std::move(address));
   CLEW_TRY(connection->connect());
   return connection;
 }
@@ -276,10 +277,12 @@ void NatsConnection::revive() {
     if (!connected) break;
     auto handle = listen(pattern, subscription.group);
     if (handle) subscription.handle = *handle;
-    if (!handle && handle.error().code == ErrorCode::Refused)
+    if (handle) continue;
+    if (handle.error().code == ErrorCode::Refused) {
       shared_->arrivals.complain(handle.error().message);
-    else if (!handle)
+    } else {
       connected = tl::unexpected(handle.error());
+    }
   }
   shared_->arrivals.ring();
   if (!connected) {
@@ -297,7 +300,7 @@ Expected<void> NatsConnection::publish(std::string_view subject, std::span<const
                                        std::string_view reply) {
   if (!is_connected())
     return {};  // libnats would keep it for later, when it says nothing any more.
-  const auto sent = send({.subject = std::string(subject), .bytes = bytes}, std::string(reply));
+  auto sent = send({.subject = std::string(subject), .bytes = bytes}, std::string(reply));
   if (!sent && sent.error().code == ErrorCode::Limit) return sent;
   return {};
 }

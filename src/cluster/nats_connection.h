@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,6 +43,7 @@ struct NatsReply {
 class NatsConnection {
  public:
   static Expected<std::unique_ptr<NatsConnection>> open(const NatsOptions& options);
+  NatsConnection(NatsOptions options, NatsAddress address);  // For open(): not connected yet.
   ~NatsConnection();
   NatsConnection(const NatsConnection&) = delete;
   NatsConnection& operator=(const NatsConnection&) = delete;
@@ -72,7 +74,6 @@ class NatsConnection {
     natsSubscription* handle;
   };
 
-  NatsConnection(NatsOptions options, NatsAddress address);
   Expected<void> connect();
   void disconnect();
   Expected<natsSubscription*> listen(const std::string& pattern, const std::string& group);
