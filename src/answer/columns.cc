@@ -8,6 +8,7 @@
 #include "plan/coder.h"
 #include "plan/evaluate.h"
 #include "plan/update.h"
+#include "query/window.h"
 
 namespace clew::answer {
 namespace {
@@ -119,6 +120,8 @@ std::vector<Column> columns_of(const query::Query& query) {
     made.adds_up = !is_counted || adds_up(query, column.expression);
     made.of_kernel = is_of_kernel(query, column.expression);
   }
+  if (query.window)
+    columns.push_back({.name = std::string(query::kVersionColumn), .adds_up = false});
   return columns;
 }
 

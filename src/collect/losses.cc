@@ -95,7 +95,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 32> kDescriptions = {{
+constexpr std::array<Description, 33> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -167,6 +167,8 @@ constexpr std::array<Description, 32> kDescriptions = {{
      "requests forgotten: too much was kept for joins"},
     {kDroppedJoinRows, "event joined with a part of what happened before: there was too much",
      "events joined with a part of what happened before: there was too much"},
+    {kDroppedLate, "count of a window not taken: it came later than the window is open ('late')",
+     "counts of windows not taken: they came later than the windows are open ('late')"},
     {kDroppedRing, "event not stored: a ring was full", "events not stored: a ring was full"},
     {kDroppedTable, "update not stored: a table was full", "updates not stored: a table was full"},
     {kDroppedDamaged, "byte of events not readable: the traced program wrote over it",

@@ -69,6 +69,8 @@ inline constexpr std::string_view kCausalAgain = "received_again";
 // That were not over: too much was kept for them.
 inline constexpr std::string_view kDroppedRequests = "requests_full";
 inline constexpr std::string_view kDroppedJoinRows = "join_rows";
+// Rows of counts that came too late for a window of time, which was closed.
+inline constexpr std::string_view kDroppedLate = "late";
 // Frames of a file of events that did not have their checksum.
 inline constexpr std::string_view kDroppedFrames = "damaged_frames";
 

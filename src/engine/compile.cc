@@ -25,6 +25,7 @@
 #include "query/diagnostic.h"
 #include "query/parse.h"
 #include "query/vocabulary.h"
+#include "query/window.h"
 #include "session/request_recorder.h"
 #include "target/process.h"
 
@@ -97,7 +98,8 @@ class Compiler {
   const Request& request_;
   Notices& notices_;
   ClockSample clock_start_;
-  std::optional<Clock> clock_;  // Of what was lowered.
+  const int64_t epoch_ns_ = epoch_of_monotonic_ns();  // One for all: panes are cut by it.
+  std::optional<Clock> clock_;                        // Of what was lowered.
   query::Vocabulary vocabulary_;
   query::SourcePlaces places_;
   bool asks_kernel_ = false;  // Not only for that:
@@ -209,8 +211,13 @@ Expected<query::Query> Compiler::parse() {
     query.for_ns = request_.for_ns;
     query.for_events.reset();
   }
+  if (request_.every_ns && query.window) {
+    return fail(ErrorCode::InvalidQuery,
+                "'window' says when there is an answer, and so does --every; choose one");
+  }
   if (request_.every_ns) query.every_ns = request_.every_ns;
   if (request_.panes != nullptr) CLEW_TRY(leave_to_panes(query));
+  query::set_panes(query, epoch_ns_);
   return query;
 }
 
@@ -389,6 +396,7 @@ Expected<void> Compiler::compile() {
 KernelInput Compiler::kernel_input() const {
   KernelInput input{
       .clock = std::nullopt, .extensions = extensions_->all(), .fuel = request_.extension_fuel};
+  input.epoch_ns = epoch_ns_;
   if (places_.process && !is_kernels_) input.clock = result_.lowered.clock;
   return input;
 }
@@ -576,7 +584,7 @@ Expected<void> Compiler::lower() {
        .tick_shift = kTickShift,
        .base_ticks = clock_start_.ticks,
        .base_ns = static_cast<uint64_t>(clock_start_.monotonic_ns),
-       .epoch_ns = epoch_of_monotonic_ns(),
+       .epoch_ns = epoch_ns_,
        .group_count = static_cast<uint32_t>(result_.grouping.keys.size()) + spare_groups(),
        .branch_guards = request_.branch_guards,
        .extension_fuel = request_.extension_fuel,

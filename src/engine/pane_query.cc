@@ -12,6 +12,8 @@ Expected<void> leave_to_panes(query::Query& query) {
     return fail(ErrorCode::InvalidQuery,
                 "'for N events' is counted by one session, and a cluster has several");
   }
+  if (query.window)
+    return fail(ErrorCode::InvalidQuery, "windows do not go through a cluster yet: use 'every'");
   query.for_ns.reset();
   query.every_ns.reset();
   return {};

@@ -19,6 +19,7 @@
 #include "query/parse.h"
 #include "query/print.h"
 #include "query/vocabulary.h"
+#include "query/window.h"
 #include "session/recorded_file.h"
 #include "session/request_recorder.h"
 #include "session/session.h"
@@ -37,7 +38,9 @@ Expected<query::Query> parse_for_file(const Request& request, const query::Vocab
   query::Query query =
       CLEW_TRY(query::parse(request.text, {.vocabulary = &vocabulary, .types = nullptr}));
   if (query.every_ns || request.every_ns) {
-    return fail(ErrorCode::InvalidQuery, "every needs running processes; a file has one answer");
+    return fail(ErrorCode::InvalidQuery,
+                "every needs running processes; 'window tumbling' divides a file by the times of "
+                "its events");
   }
   if (query.including_open) {
     return fail(ErrorCode::InvalidQuery,
@@ -120,6 +123,7 @@ Expected<void> replay(const Request& request, int stop_descriptor, output::RowSi
   const std::unique_ptr<session::RecordedFile> file = CLEW_TRY(open_file(request.from_path));
   const query::Vocabulary vocabulary = CLEW_TRY(vocabulary_of(request));
   query::Query query = CLEW_TRY(parse_for_file(request, vocabulary));
+  query::set_panes(query, file->recording().clock.epoch_ns);
   CLEW_TRY(check_graph(request, !query.joins.empty()));
   std::optional<plan::Joined> joined;
   if (!query.joins.empty()) {
@@ -153,6 +157,7 @@ Expected<void> replay(const Request& request, int stop_descriptor, output::RowSi
                             .sink = sink,
                             .flow = flow,
                             .epoch_ns = lowered.clock.epoch_ns,
+                            .clock = lowered.clock,
                             .joined = joined ? &*joined : nullptr,
                             .observer = recorder ? &*recorder : nullptr});
   CLEW_TRY(session.begin());

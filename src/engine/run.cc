@@ -173,6 +173,7 @@ void Run::make_session() {
       .sink = sink_,
       .flow = flow_,
       .epoch_ns = compiled_.lowered.clock.epoch_ns,
+      .clock = compiled_.lowered.clock,
       .beside = {.refused = refused_, .left_out = compiled_.left_out, .attach_ms = attach_ms_},
       .joined = joins_events ? &*compiled_.joined : nullptr,
       .profiles = compiled_.programs.get(),

@@ -35,6 +35,8 @@ bool depends_on_process(const Expression& expression) {
 // An answer per interval, or since a common beginning, needs the difference of two reads, or a
 // fresh half for each interval.
 bool needs_turns(const query::Query& query, bool begins_later) {
+  // Tables by pane would fill up.
+  if (query.window) return true;
   return (query.every_ns || begins_later) &&
          !std::all_of(query.aggregates.begin(), query.aggregates.end(),
                       [](const auto& a) { return aggregate::subtractable(spec_of(a)); });

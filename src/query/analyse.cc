@@ -12,6 +12,7 @@
 #include "query/parser.h"
 #include "query/resolve_source.h"
 #include "query/token.h"
+#include "query/window.h"
 
 namespace clew::query {
 namespace {
@@ -28,6 +29,7 @@ Expected<Analysed> Analyser::run(const SyntaxQuery& query) {
   CLEW_TRY(begin(query));
   CLEW_TRY(steps(query));
   CLEW_TRY(check_cause());
+  CLEW_TRY(check_window_used());
   CLEW_TRY(finish());
   return std::move(result_);
 }
@@ -139,6 +141,8 @@ Expected<void> Analyser::step(const Step& each) {
     case StepKind::For:
     case StepKind::ForEvents:
       return window(each);
+    case StepKind::Window:
+      return time_window(each);
     case StepKind::IncludingOpen:
       build_.query.including_open = true;
       return {};
@@ -340,7 +344,9 @@ Expected<void> Analyser::group_by_row(const Value& row, Span span) {
     const bool is_constant_column = is_constant(member.value.expression);
     const bool is_nested = member.value.kind == Value::Kind::Record;
     if (is_nested) CLEW_TRY(group_by_row(member.value, span));
-    if (is_nested || is_constant_column || has_aggregate(member.value.expression)) continue;
+    const bool is_of_rows =
+        has_aggregate(member.value.expression) || uses_window(member.value.expression);
+    if (is_nested || is_constant_column || is_of_rows) continue;
     CLEW_TRY(add_key(member.name, member.value, span));
   }
   return {};
@@ -448,6 +454,9 @@ Expected<void> Analyser::add_columns(const std::string& name, const Value& value
     return build_.report.fail(row_span_,
                               fmt::format("an answer has at most {} columns", kColumnsMax));
   }
+  // Of windows, each row tells how often it was given.
+  if (build_.query.window && name == kVersionColumn)
+    return build_.report.fail(row_span_, "rows of windows have a column 'version' of their own");
   for (const NamedExpression& other : result_.columns) {
     if (other.name != name) continue;
     return build_.report.fail(row_span_, fmt::format("two columns are named '{}'", name));
@@ -461,9 +470,14 @@ Expected<void> Analyser::add_columns(const std::string& name, const Value& value
 Expected<void> Analyser::finish() {
   const bool shows_groups = result_.is_grouped && (!has_row_ || row_.kind == Value::Kind::Group);
   const bool is_value = row_.kind == Value::Kind::Scalar || row_.kind == Value::Kind::Place;
-  if (!shows_groups) return add_columns(is_value ? row_name_ : "", row_);
+  if (!shows_groups) {
+    CLEW_TRY(show_window());
+    return add_columns(is_value ? row_name_ : "", row_);
+  }
   for (const NamedExpression& key : result_.keys) {
-    CLEW_TRY(add_columns(key.name, scalar_value(key.expression)));
+    const bool is_pane = build_.query.window && &key == result_.keys.data();
+    CLEW_TRY(add_columns(key.name, is_pane ? scalar_value(window_start(window_span_))
+                                           : scalar_value(key.expression)));
   }
   Expression count = CLEW_TRY(evaluator_.aggregate("count", {}, row_span_));
   const bool is_taken = std::any_of(result_.columns.begin(), result_.columns.end(),

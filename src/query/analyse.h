@@ -65,6 +65,13 @@ class Analyser {
   Expected<void> fold(const Step& step);
   Expected<void> add_key(const std::string& name, const Value& value, Span span);
 
+  // --- analyse_window.cc
+  Expected<void> time_window(const Step& step);
+  [[nodiscard]] Expected<void> check_window(const Step& step) const;
+  [[nodiscard]] Expected<void> check_window_used() const;
+  [[nodiscard]] Names window_names() const;
+  Expected<void> show_window();
+
   // --- analyse_join.cc
   Expected<void> join(const Step& step);
   [[nodiscard]] Expected<void> check_join(const Step& step) const;
@@ -87,6 +94,7 @@ class Analyser {
   Span row_span_;         // Of what made the row.
   std::string row_name_;  // Of the column, when the row is one value.
   Span cause_span_;       // Of `with cause`.
+  Span window_span_;      // Of `window`.
   Analysed result_;
 };
 

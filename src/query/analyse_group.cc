@@ -61,7 +61,9 @@ Expected<void> Analyser::group(const Step& step) {
   row_span_ = step.span;
   has_row_ = false;
   // LINQ: behind `into` only the group is in reach.
-  if (!is_method) scope_ = {{.name = step.name, .value = std::move(group)}};
+  if (is_method) return {};
+  scope_ = window_names();
+  scope_.push_back({.name = step.name, .value = std::move(group)});
   return {};
 }
 

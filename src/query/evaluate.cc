@@ -12,6 +12,7 @@
 #include "query/print.h"
 #include "query/token.h"
 #include "query/walk.h"
+#include "query/window.h"
 
 namespace clew::query {
 namespace {
@@ -408,6 +409,10 @@ Expected<Value> Evaluator::record(const SyntaxExpression& syntax) {
 std::string derived_name(const SyntaxExpression& syntax, std::string_view text) {
   if (syntax.kind == SyntaxKind::Name || syntax.kind == SyntaxKind::Member) {
     const bool is_count = same_word(syntax.text, "count");
+    const bool is_of_window = syntax.kind == SyntaxKind::Member &&
+                              syntax.kids[0].kind == SyntaxKind::Name &&
+                              same_word(syntax.kids[0].text, kWindowName);
+    if (is_of_window) return fmt::format("{}.{}", kWindowName, syntax.text);
     return is_count ? "count" : syntax.text;
   }
   std::string written;

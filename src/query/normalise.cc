@@ -10,6 +10,7 @@
 #include "query/at_event.h"
 #include "query/fields.h"
 #include "query/unsupported.h"
+#include "query/window.h"
 
 namespace clew::query {
 namespace {
@@ -49,6 +50,7 @@ class Normaliser {
     }
     drop_unused_aggregates();
     CLEW_TRY(inline_lets());
+    CLEW_TRY(check_windows());
     CLEW_TRY(check_depth());
     CLEW_TRY(check_keys());
     return std::move(query);
@@ -140,7 +142,9 @@ class Normaliser {
 
   // The expression over Value and Aggregate nodes.
   Expected<Expression> in_tracer(const Expression& expression) {
-    if (expression.kind == ExpressionKind::Aggregate || is_constant(expression)) return expression;
+    const bool is_of_window = expression.kind == ExpressionKind::Value;
+    if (expression.kind == ExpressionKind::Aggregate || is_constant(expression) || is_of_window)
+      return expression;
     for (size_t i = 0; i < build_.query.values.size(); ++i) {
       if (same_value(build_.query.values[i].expression, expression)) {
         return value_node(i, expression);
@@ -240,6 +244,8 @@ class Normaliser {
     for_each_in_tracer([&](Expression& node) {
       if (node.kind == ExpressionKind::Aggregate) used[node.index] = true;
     });
+    if (build_.query.window && build_.query.window->kind == WindowKind::Session)
+      used[kFirstTimeAggregate] = used[kLastTimeAggregate] = true;
     std::vector<uint16_t> position(used.size(), 0);
     std::vector<Aggregate> kept;
     for (size_t i = 0; i < used.size(); ++i) {
@@ -336,6 +342,21 @@ class Normaliser {
       CLEW_TRY(replace(operand, meaning));
     }
     return check_depth(expression);
+  }
+
+  // At its event, nobody knows the windows of an event yet.
+  [[nodiscard]] Expected<void> check_windows() {
+    const Expression* found = nullptr;
+    visit_at_event(build_.query, [&](const Expression& root) {
+      if (uses_window(root)) found = &root;
+    });
+    for (const NamedExpression& let : build_.query.lets) {
+      if (uses_window(let.expression)) found = &let.expression;
+    }
+    if (found == nullptr) return {};
+    return build_.report.fail(found->span,
+                              "only rows know their window: it can stand in 'select', 'orderby', "
+                              "and in a 'where' behind the group");
   }
 
   [[nodiscard]] Expected<void> check_depth(const Expression& expression) const {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "query/parser.h"
+#include "query/window.h"
 
 namespace clew::query {
 namespace {
@@ -18,7 +19,7 @@ struct Method {
   StepKind kind;
 };
 
-constexpr std::array<Method, 27> kMethods = {{{"Where", StepKind::Where},
+constexpr std::array<Method, 29> kMethods = {{{"Where", StepKind::Where},
                                               {"Select", StepKind::Select},
                                               {"SelectMany", StepKind::From},
                                               {"GroupBy", StepKind::GroupBy},
@@ -44,7 +45,9 @@ constexpr std::array<Method, 27> kMethods = {{{"Where", StepKind::Where},
                                               {"Quantize", StepKind::Aggregate},
                                               {"Quantile", StepKind::Aggregate},
                                               {"IncludingOpen", StepKind::IncludingOpen},
-                                              {"WithCause", StepKind::WithCause}}};
+                                              {"WithCause", StepKind::WithCause},
+                                              {"Window", StepKind::Window},
+                                              {"SessionWindow", StepKind::Window}}};
 
 const Method* find_method(std::string_view name) {
   for (const Method& method : kMethods) {
@@ -104,6 +107,8 @@ Expected<Step> Parser::method_arguments(Step step) {
     case StepKind::ForEvents:
     case StepKind::WithCause:
       return window_method(std::move(step));
+    case StepKind::Window:
+      return time_window_method(std::move(step));
     case StepKind::GroupBy:
       return group_method(std::move(step));
     case StepKind::Join:
@@ -151,6 +156,29 @@ Expected<Step> Parser::window_method(Step step) {
     step.number = CLEW_TRY(positive_integer(context));
   } else {
     step.number = CLEW_TRY(positive_duration(context));
+  }
+  CLEW_TRY(expect_symbol(")", context));
+  return step;
+}
+
+// Window(10s), Window(60s, 10s), SessionWindow(5s), each with `late 5s` as its last argument.
+Expected<Step> Parser::time_window_method(Step step) {
+  take();  // (
+  const std::string context = fmt::format("in {}(…)", step.name);
+  TimeWindow& window = step.window;
+  window.size_ns = window.step_ns = CLEW_TRY(positive_duration(context));
+  window.late_ns = kLateUsualNs;
+  bool has_more = take_symbol(",");
+  if (step.name == "SessionWindow") {
+    window.kind = WindowKind::Session;
+    window.step_ns = 0;
+  } else if (has_more && !at_word("late")) {
+    window.step_ns = CLEW_TRY(positive_duration(context));
+    has_more = take_symbol(",");
+  }
+  if (has_more) {
+    CLEW_TRY(expect_word("late", fmt::format("and a duration {}", context)));
+    window.late_ns = CLEW_TRY(late_duration());
   }
   CLEW_TRY(expect_symbol(")", context));
   return step;

@@ -3,12 +3,14 @@
 //
 //     clauses := "from" NAME "in" sources { clause }
 //     clause  := where | let | group | select | orderby | take | every | for | join | from
-//                | with | including
+//                | with | including | window
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
 #include "query/parser.h"
+#include "query/window.h"
 
 namespace clew::query {
 
@@ -43,6 +45,7 @@ Expected<void> Parser::one_clause(SyntaxQuery& query) {
   if (at_word("order") || at_word("orderby")) return add_step(query, order_step());
   if (at_word("take")) return add_step(query, take_step());
   if (at_word("every")) return add_step(query, every_step());
+  if (at_word("window")) return add_step(query, window_step());
   if (at_word("for")) return add_step(query, for_step());
   if (at_word("join") || (at_word("left") && at_word("join", 1))) {
     return add_step(query, join_step());
@@ -182,6 +185,39 @@ Expected<Step> Parser::every_step() {
   Step step{.kind = StepKind::Every};
   step.number = CLEW_TRY(positive_duration("after 'every'"));
   return step;
+}
+
+// window := "window" ("tumbling" DURATION | "hopping" DURATION "by" DURATION | "session" DURATION)
+//           ["late" DURATION]
+Expected<Step> Parser::window_step() {
+  constexpr std::array<std::string_view, 3> kKinds = {"tumbling", "hopping", "session"};
+  take();
+  Step step{.kind = StepKind::Window};
+  TimeWindow& window = step.window;
+  if (take_word("tumbling")) {
+    window.size_ns = window.step_ns = CLEW_TRY(positive_duration("after 'tumbling'"));
+  } else if (take_word("hopping")) {
+    window.size_ns = CLEW_TRY(positive_duration("after 'hopping'"));
+    CLEW_TRY(expect_word("by", "and how far apart windows begin, as 'hopping 60s by 10s'"));
+    window.step_ns = CLEW_TRY(positive_duration("after 'by'"));
+  } else if (take_word("session")) {
+    window.kind = WindowKind::Session;
+    window.size_ns = CLEW_TRY(positive_duration("after 'session': the gap that ends one"));
+  } else {
+    constexpr std::string_view kWhich = "'tumbling', 'hopping' or 'session' after 'window'";
+    if (peek().kind != TokenKind::Name) return fail_expected(kWhich);
+    return fail_here(fmt::format("expected {}, found '{}'{}", kWhich, peek().text,
+                                 did_you_mean(peek().text, kKinds)));
+  }
+  window.late_ns = take_word("late") ? CLEW_TRY(late_duration()) : kLateUsualNs;
+  return step;
+}
+
+// It may be 0.
+Expected<uint64_t> Parser::late_duration() {
+  if (peek().kind != TokenKind::Duration)
+    return fail_expected("a duration after 'late', such as 0s or 5s");
+  return take().integer;
 }
 
 Expected<Step> Parser::for_step() {

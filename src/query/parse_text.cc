@@ -15,14 +15,14 @@
 namespace clew::query {
 namespace {
 
-constexpr std::array<std::string_view, 21> kClauseWords = {
-    "from",    "where", "let",   "group",      "groupby",   "select",    "order",
-    "orderby", "take",  "every", "for",        "join",      "left",      "into",
-    "by",      "on",    "as",    "descending", "ascending", "including", "with"};
+constexpr std::array<std::string_view, 22> kClauseWords = {
+    "from", "where",      "let",       "group",     "groupby", "select", "order", "orderby",
+    "take", "every",      "for",       "join",      "left",    "into",   "by",    "on",
+    "as",   "descending", "ascending", "including", "with",    "window"};
 
-constexpr std::array<std::string_view, 15> kClauseStarts = {
-    "from", "where", "let", "group", "groupby",   "select",         "order by",  "orderby",
-    "take", "every", "for", "join",  "left join", "including open", "with cause"};
+constexpr std::array<std::string_view, 16> kClauseStarts = {
+    "from", "where", "let", "group", "groupby",   "select",         "order by",   "orderby",
+    "take", "every", "for", "join",  "left join", "including open", "with cause", "window"};
 
 std::string shown_token(const Token& token) {
   if (token.kind == TokenKind::End) return "the end of the text";

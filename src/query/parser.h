@@ -76,6 +76,8 @@ class Parser {
   Expected<Step> order_step();
   Expected<Step> take_step();
   Expected<Step> every_step();
+  Expected<Step> window_step();
+  Expected<uint64_t> late_duration();
   Expected<Step> for_step();
   Expected<Step> including_step();
   Expected<Step> join_step();
@@ -96,6 +98,7 @@ class Parser {
   Expected<Step> method();
   Expected<Step> method_arguments(Step step);
   Expected<Step> window_method(Step step);
+  Expected<Step> time_window_method(Step step);
   Expected<Step> group_method(Step step);
   Expected<Step> join_method(Step step);
   Expected<void> join_method_sources(Step& step);

@@ -3,6 +3,7 @@
 #include "query/print.h"
 
 #include <array>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "query/print_expression.h"
 #include "query/recording_fields.h"
 #include "query/token.h"
+#include "query/window.h"
 
 namespace clew::query {
 namespace {
@@ -100,9 +102,7 @@ class Printer {
     for (const Expression& condition : query_.where) {
       line("where " + print_expression(condition, query_));
     }
-    if (query_.shape == Shape::Groups && !query_.values.empty()) {
-      line("groupby " + items(query_.values));
-    }
+    groups();
     line("select " + items(query_.columns));
     for (const Expression& condition : query_.having) {
       line("where " + print_expression(condition, query_));
@@ -117,7 +117,16 @@ class Printer {
     text_ += text;
   }
 
-  [[nodiscard]] std::string items(const std::vector<NamedExpression>& all) const {
+  // The pane is no key that anybody has written.
+  void groups() {
+    if (query_.shape != Shape::Groups) return;
+    std::span<const NamedExpression> keys = query_.values;
+    if (query_.window) keys = keys.subspan(1);
+    if (!keys.empty()) line("groupby " + items(keys));
+    if (query_.window) line(print(*query_.window));
+  }
+
+  [[nodiscard]] std::string items(std::span<const NamedExpression> all) const {
     std::string result;
     for (const NamedExpression& item : all) {
       if (!result.empty()) result += ", ";
@@ -196,6 +205,18 @@ std::string print(const Source& source) {
   const bool is_recording = source.kind == SourceKind::Recording;
   return fmt::format("{}{}({}){}{}", print_scope(source), name, print_call(source),
                      is_recording ? "." : "", is_recording ? name_of(source.recorded) : "");
+}
+
+std::string print(const TimeWindow& window) {
+  const std::string size = print_duration(window.size_ns);
+  std::string text = "window tumbling " + size;
+  if (window.kind == WindowKind::Session) {
+    text = "window session " + size;
+  } else if (window.step_ns != window.size_ns) {
+    text = fmt::format("window hopping {} by {}", size, print_duration(window.step_ns));
+  }
+  if (window.late_ns != kLateUsualNs) text += " late " + print_duration(window.late_ns);
+  return text;
 }
 
 std::string print(const Query& query) {

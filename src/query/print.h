@@ -14,6 +14,8 @@ namespace clew::query {
 std::string print(const Query& query);
 // One expression of the query, as print() writes it.
 std::string print(const Expression& expression, const Query& query);
+// Its clause: window tumbling 10s.
+std::string print(const TimeWindow& window);
 // One source: entry("m!f").
 std::string print(const Source& source);
 

@@ -11,6 +11,7 @@
 #include "query/parser.h"
 #include "query/print.h"
 #include "query/recording_fields.h"
+#include "query/window.h"
 
 namespace clew::query {
 namespace {
@@ -120,6 +121,7 @@ class ExpressionPrinter {
   }
 
   [[nodiscard]] std::string value(const Expression& expression) const {
+    if (query_.window && expression.index == kPaneValue) return "window.start";
     return print(query_.values[expression.index].expression);
   }
 

@@ -14,6 +14,7 @@
 //     columns   the answer's columns: expressions over Value(i) and Aggregate(i) only
 //     having    conjuncts over Value(i) and Aggregate(i): rows that stay
 //     order     sort keys over Value(i) and Aggregate(i); then take
+//     window    the groups' windows of time
 //     least_cause  which edges joins believe
 //     including_open  calls of return sources that are open at the end are events, too
 //
@@ -322,6 +323,22 @@ enum class Shape : uint8_t {
   Groups,  // One row per distinct `values`; with no values one row in all.
 };
 
+enum class WindowKind : uint8_t {
+  Hopping,  // So long, and one begins each step; tumbling ones begin where one ends.
+  Session,  // Of each key: from an event to the last one that another followed within `size_ns`.
+};
+
+// Groups are counted by windows of time, too. The probe's part of that is values[0], the number of
+// the pane in which the event happened (query/window.h); what is counted of a window has the time
+// at which it begins there. Of sessions, the first aggregates are min(e.time) and max(e.time).
+struct TimeWindow {
+  WindowKind kind = WindowKind::Hopping;
+  uint64_t size_ns = 0;
+  uint64_t step_ns = 0;  // Hopping
+  uint64_t late_ns = 0;  // For so long after its end a window is given again if it has changed.
+  bool operator==(const TimeWindow&) const = default;
+};
+
 struct Query {
   std::vector<Source> sources;
   std::vector<Input> inputs;
@@ -335,7 +352,8 @@ struct Query {
   std::vector<Expression> having;
   std::vector<OrderBy> order;
   std::optional<uint64_t> take;        // Rows of an answer (of an interval, with every).
-  std::optional<uint64_t> every_ns;    // A partial answer each interval.
+  std::optional<TimeWindow> window;    // Shape::Groups
+  std::optional<uint64_t> every_ns;    // A partial answer each interval. Not with a window.
   std::optional<uint64_t> for_ns;      // End of the session, from its start.
   std::optional<uint64_t> for_events;  // End after so many events have passed `where`.
   bool including_open = false;         // At the end, calls that have not returned are events, too.

@@ -97,6 +97,7 @@ enum class StepKind : uint8_t {
   OrderBy,    // items with directions
   Take,       // number
   Every,      // number in ns
+  Window,     // window
   For,        // number in ns
   ForEvents,  // number
   IncludingOpen,
@@ -115,6 +116,7 @@ struct Step {
   Span name_span{};
   std::vector<SyntaxItem> items{};
   uint64_t number = 0;
+  TimeWindow window{};
   causal::EdgeClass least = causal::kLeastBelieved;
   // Join and From:
   std::vector<SyntaxSource> sources{};

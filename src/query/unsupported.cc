@@ -105,6 +105,7 @@ Expected<void> check_joined_query(const Join& join, const Reporter& report) {
     return report.fail(span,
                        "which causes are believed is said once, in the query that joins this one");
   }
+  if (query.window) return report.fail(span, "a query that is joined has no windows of its own");
   const bool has_end = query.every_ns || query.for_ns || query.for_events;
   if (query.take || has_end || !query.order.empty()) {
     return report.fail(span, "a query that is joined has no order and no end of its own");

@@ -3,6 +3,7 @@
 // session does with it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -68,6 +69,7 @@ class FakeSource final : public Source {
   std::string problem_at_detach;
   collect::Losses lost;
   uint64_t clock = 1'000'000;
+  bool clock_follows = false;  // Its clock is then just behind the last event that was read.
 
   [[nodiscard]] bool gone() const override { return ends && rounds_.empty(); }
   void begin_window() override { note("begin_window"); }
@@ -82,6 +84,7 @@ class FakeSource final : public Source {
   [[nodiscard]] uint64_t now() const override { return clock; }
   Expected<void> read_events(collect::EventBatch& round) override {
     if (rounds_.empty()) return {};
+    if (clock_follows) clock = std::max(clock, rounds_.front().at(0).time + 1);
     round.append(rounds_.front());
     rounds_.pop_front();
     return {};

@@ -103,6 +103,14 @@ Expected<aggregate::Table> RecordedFile::total() {
   return table;
 }
 
+// By its events' times.
+Expected<aggregate::Table> RecordedFile::interval() {
+  aggregate::Table table = CLEW_TRY(total());
+  for (const auto& intake : intakes_)
+    intake->forget_counted();
+  return table;
+}
+
 collect::Losses RecordedFile::losses() {
   collect::Losses losses = recording_.losses;
   if (!is_at_end_) return losses;  // As many rows as were asked for.

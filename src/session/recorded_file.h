@@ -51,7 +51,7 @@ class RecordedFile final : public Source {
   void take_events(const collect::EventBatch& events, collect::EventRange range,
                    answer::RowBatch& rows) override;
   uint64_t passed() override;
-  Expected<aggregate::Table> interval() override { return total(); }
+  Expected<aggregate::Table> interval() override;
   Expected<aggregate::Table> total() override;
   // Of the recording session, and what is damaged or cut off, with its place.
   collect::Losses losses() override;

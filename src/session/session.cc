@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/clock_ns.h"
 #include "causal/edge.h"
+#include "plan/evaluate.h"
 
 namespace clew::session {
 namespace {
@@ -42,6 +43,7 @@ Session::Session(Input input)
       open_rows_(input_.plan.query.values.size()) {
   if (input_.joined != nullptr)
     joins_.emplace(*input_.joined, input_.profiles, answer::JoinLimits{}, input_.observer);
+  if (query_.window) windows_.emplace(query_, input_.epoch_ns);
 }
 
 // What is armed one after the other begins at one moment, and ends so.
@@ -82,6 +84,7 @@ void Session::schedule() {
   } else if (query_.every_ns) {
     interval_end_ = begun_ + nanoseconds(*query_.every_ns);
   }
+  if (windows_ && !is_in_order()) windows_->begin(time_now());
   interval_begin_ns_ = clock_ns(CLOCK_MONOTONIC) + input_.epoch_ns;
   for (size_t i = 0; i < query_.sources.size(); ++i) {
     if (query_.sources[i].kind != SourceKind::Tick) continue;
@@ -109,13 +112,14 @@ uint64_t Session::passed() const {
 }
 
 // At which something is to be done whatever the sources say.
-Session::Time::time_point Session::next_moment() const {
+Session::Time::time_point Session::next_moment() {
   if (has_more_) return Time::now();
   Time::time_point next = end_.value_or(Time::time_point::max());
   // Once what is held can be joined.
   if (!held_.empty())
     next = std::min(next, held_since_ + std::chrono::nanoseconds(2 * joins_->looks_ahead_ns()));
   if (interval_end_) next = std::min(next, *interval_end_);
+  if (windows_ && !is_in_order()) next = std::min(next, next_pane());
   for (const Tick& tick : ticks_)
     next = std::min(next, tick.next);
   return next;
@@ -127,6 +131,7 @@ Expected<void> Session::take_turn() {
   fire_ticks();
   disarm_spinning();
   if (loop_.keep_house()) tell_losses();
+  if (windows_) CLEW_TRY(give_ended());
   // The one that ends with the session is closed there, whole.
   const bool is_last = end_ && interval_end_ && *interval_end_ >= *end_;
   input_.sink.flush();
@@ -170,8 +175,16 @@ void Session::fire(uint16_t source) {
 // --- rows --------------------------------------------------------------------------------------
 
 void Session::ToSink::take(answer::RowBatch& rows) {
-  for (size_t i = 0; i < rows.size(); ++i)
-    sink_.row(rows.at(i));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::span<aggregate::Value> row = rows.at(i);
+    if (!version_) {
+      sink_.row(row);
+      continue;
+    }
+    row_.assign(row.begin(), row.end());
+    row_.emplace_back(*version_);
+    sink_.row(row_);
+  }
 }
 
 // Of single events; they are taken out of `rows`.
@@ -233,18 +246,15 @@ void Session::note_lost_events() {
 }
 
 Expected<void> Session::read_events(bool is_last) {
-  if (std::none_of(input_.sources.begin(), input_.sources.end(),
-                   [](const Source* each) { return each->has_events(); })) {
-    return {};
-  }
+  if (!has_events()) return {};
   collect::EventBatch round;
   const uint64_t start = input_.sources[0]->now();
   const Time::time_point begun = Time::now();
   for (Source* each : input_.sources)
     CLEW_TRY(each->read_events(round));
   if (joins_) note_lost_events();
-  const bool is_in_order = input_.sources.size() == 1 && input_.sources[0]->is_in_order();
-  if (is_in_order) {
+  complete_ticks_ = std::exchange(round_start_, start);
+  if (is_in_order()) {
     input_.flow.add_in_order(std::move(round));
   } else {
     CLEW_TRY(input_.flow.add(round, start, is_last));
@@ -277,6 +287,8 @@ Expected<void> Session::push_events(bool is_last) {
     } else {
       push(rows_);
     }
+    taken_ticks_ = events.at(range.end - 1).time;
+    if (windows_ && is_in_order()) CLEW_TRY(give_ended());
     if (may_wait) input_.sink.flush();
     has_more_ = may_wait && Time::now() >= until;
     if (has_more_) return {};
@@ -315,6 +327,15 @@ Expected<void> Session::push_groups(bool interval) {
 
 bool Session::interval_is_over() const {
   return interval_end_ && Time::now() >= *interval_end_;
+}
+
+bool Session::has_events() const {
+  return std::any_of(input_.sources.begin(), input_.sources.end(),
+                     [](const Source* each) { return each->has_events(); });
+}
+
+bool Session::is_in_order() const {
+  return input_.sources.size() == 1 && input_.sources[0]->is_in_order();
 }
 
 Expected<void> Session::end_interval(bool is_partial) {
@@ -378,6 +399,8 @@ Expected<void> Session::finish() {
   tell_unknown();
   if (input_.panes != nullptr) {
     CLEW_TRY(end_pane());
+  } else if (windows_) {
+    CLEW_TRY(give_last_windows());
   } else if (query_.every_ns) {
     CLEW_TRY(end_interval(is_last_partial_));
   } else if (counts()) {
@@ -486,6 +509,7 @@ collect::Losses Session::losses_of_events() {
 collect::Losses Session::losses() {
   collect::Losses all = losses_of_events();
   if (joins_) add_joins(joins_->counts(), all);
+  if (windows_) collect::count_cause(all.dropped, collect::kDroppedLate, windows_->late());
   // That none began is said, too.
   if (!input_.plan.contexts.duties.empty()) all.causal[std::string(collect::kCausalRequests)] += 0;
   return all;

@@ -23,6 +23,7 @@
 #include "collect/losses.h"
 #include "output/row_sink.h"
 #include "plan/joined.h"
+#include "plan/lower.h"
 #include "plan/plan.h"
 #include "query/query.h"
 #include "session/event_flow.h"
@@ -30,6 +31,7 @@
 #include "session/numbers.h"
 #include "session/pane_taker.h"
 #include "session/source.h"
+#include "session/time_windows.h"
 
 namespace clew::session {
 
@@ -44,6 +46,8 @@ struct Input {
   // Of the events, where they go through a file; else a flow of its own.
   EventFlow& flow;
   int64_t epoch_ns = 0;  // CLOCK_REALTIME - CLOCK_MONOTONIC, of the events.
+  // Of the events, and of the sources' now(). Of windows alone.
+  plan::Clock clock{};
   // The sources have several members, which have to begin and end at one moment.
   bool has_window = false;
   collect::Losses beside{};  // What else is missing.
@@ -92,7 +96,7 @@ class Session {
   };
 
   void schedule();
-  [[nodiscard]] Time::time_point next_moment() const;
+  [[nodiscard]] Time::time_point next_moment();
   Expected<void> take_turn();
   [[nodiscard]] bool finished();
   void tell_losses();
@@ -119,6 +123,15 @@ class Session {
   Expected<aggregate::Table> groups(bool interval);
   void begin_pane(int64_t pane);
   Expected<void> end_pane();
+  [[nodiscard]] bool has_events() const;
+  [[nodiscard]] bool is_in_order() const;
+  [[nodiscard]] int64_t time_now() const;
+  [[nodiscard]] int64_t complete_until();
+  [[nodiscard]] Time::time_point next_pane();
+  Expected<void> give_ended();
+  Expected<void> give_windows(int64_t until);
+  Expected<void> give_last_windows();
+  void give(const std::vector<stream::Given>& given);
   [[nodiscard]] bool interval_is_over() const;
   // No more rows of single events are wanted.
   [[nodiscard]] bool is_full() const { return !counts() && answer_.is_full(); }
@@ -130,9 +143,13 @@ class Session {
     explicit ToSink(output::RowSink& sink) : sink_(sink) {}
     void take(answer::RowBatch& rows) override;
     void finish() override {}
+    // A last column of the rows that follow.
+    void set_version(uint64_t version) { version_ = static_cast<int64_t>(version); }
 
    private:
     output::RowSink& sink_;
+    std::optional<int64_t> version_;
+    std::vector<aggregate::Value> row_;
   };
 
   Input input_;
@@ -154,6 +171,12 @@ class Session {
   Time::time_point begun_;
   uint64_t end_ticks_ = 0;
   double window_ms_ = 0;
+  // With windows of time: the clock of the events before the last rounds of reading, and of the
+  // last event that was taken.
+  std::optional<TimeWindows> windows_;
+  std::optional<uint64_t> round_start_;
+  std::optional<uint64_t> complete_ticks_;
+  std::optional<uint64_t> taken_ticks_;
   std::optional<Time::time_point> end_;
   std::optional<Time::time_point> interval_end_;
   uint64_t intervals_ = 0;

@@ -263,6 +263,68 @@ TEST_F(Sessions, CountAChildOnceThatTwoSourcesSee) {
   EXPECT_EQ(sink_.losses.missed[std::string(collect::kMissedReentry)], 2U);
 }
 
+// --- windows of time -----------------------------------------------------------------------------
+
+constexpr uint64_t kMs = 1'000'000;
+
+class WindowSessions : public Sessions {
+ protected:
+  // Event times are ns here. The clock of the session is that of the first source.
+  // The probe reads the time: the first word is the number of the pane.
+  static void event(FakeSource& source, uint64_t ms, uint64_t key) {
+    source.give(ms * kMs, {ms / 10, key});
+  }
+  Expected<void> run_windows() {
+    first_->clock = 0;
+    first_->clock_follows = true;
+    Input what = input();
+    what.clock = plan_->lowered.clock;
+    return run(std::move(what));
+  }
+};
+
+TEST_F(WindowSessions, GiveAWindowOnceAWholeRoundHasBegunBehindIt) {
+  ask("from e in entry(\"a!f\") groupby e.arg0 as k window tumbling 10ms "
+      "select k, window.start, count()");
+  event(*first_, 1, 7);
+  event(*first_, 9, 7);
+  event(*second_, 2, 8);
+  event(*first_, 12, 7);
+  event(*first_, 15, 7);
+  event(*first_, 31, 7);
+  ASSERT_TRUE(run_windows().has_value());
+  // The session began with its clock at 0.
+  EXPECT_THAT(sink_.lines, ElementsAre("7 0 2 1", "8 0 1 1", "interval 1",  //
+                                       "7 10000000 2 1", "interval 2",      //
+                                       "7 30000000 1 1", "interval 3 part"));
+  EXPECT_TRUE(sink_.losses.dropped.empty());
+}
+
+TEST_F(WindowSessions, GiveAWindowAgainThatLateEventsChange) {
+  ask("from e in entry(\"a!f\") window tumbling 10ms late 20ms select window.start, count()");
+  for (const uint64_t ms : {1, 12, 15, 18, 3, 26, 34, 45, 55, 4, 65})
+    event(*first_, ms, 0);
+  ASSERT_TRUE(run_windows().has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("0 1 1", "interval 1",                  //
+                                       "0 2 2", "10000000 3 1", "interval 2",  //
+                                       "20000000 1 1", "interval 3", "30000000 1 1", "interval 4",
+                                       "40000000 1 1", "interval 5", "50000000 1 1", "interval 6",
+                                       "60000000 1 1", "interval 7 part"));
+  EXPECT_EQ(sink_.losses.dropped.at("late"), 1U);  // The 4.
+}
+
+TEST_F(WindowSessions, TakeAndOrderTheRowsOfEachWindow) {
+  ask("from e in entry(\"a!f\") groupby e.arg0 as k window hopping 20ms by 10ms "
+      "select window.start, k orderby count() descending take 1");
+  for (const uint64_t key : {5, 6, 6})
+    event(*first_, 15, key);
+  for (const uint64_t key : {5, 5, 5})
+    event(*first_, 25, key);
+  ASSERT_TRUE(run_windows().has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("0 6 1", "interval 1", "10000000 5 1", "20000000 5 1",
+                                       "interval 2 part"));
+}
+
 // --- through a file ----------------------------------------------------------------------------
 
 class Files : public Sessions {

@@ -132,7 +132,7 @@ Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& q
   plan::KernelLowerInput lowering;
   lowering.pids.assign(scope.pids.begin(), scope.pids.end());
   lowering.tracer_pid = getpid();
-  lowering.epoch_ns = epoch_of_monotonic_ns();
+  lowering.epoch_ns = input.epoch_ns;
   lowering.extensions = input.extensions;
   lowering.process_sources = input.process_sources;
   tracee->later_ = std::move(input.later);

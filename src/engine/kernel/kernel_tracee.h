@@ -56,6 +56,7 @@ struct KernelInput {
   std::unique_ptr<LaterUsdt> later{};
   // How code of the processes is called at an address, when the sites are theirs.
   std::function<std::string(uint64_t)> symbol{};
+  int64_t epoch_ns = 0;  // CLOCK_REALTIME - CLOCK_MONOTONIC.
 };
 
 class KernelNames;
