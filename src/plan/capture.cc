@@ -5,6 +5,7 @@
 
 #include "plan/coder.h"
 #include "query/arithmetic.h"
+#include "query/walk.h"
 
 namespace clew::plan {
 
@@ -24,7 +25,9 @@ class Capturer {
   Expected<Expression> rewrite(const Expression& expression) {
     if (query::is_constant(expression)) return expression;
     if (const Expression* time = as_time(expression)) return take(*time);
-    if (all_probes_can_store(query_, expression)) return take(expression);
+    // The pane is that of the time which the event is shown with.
+    const bool is_pane = query_.window && is_of_time_alone(expression);
+    if (!is_pane && all_probes_can_store(query_, expression)) return take(expression);
     if (expression.kind == ExpressionKind::Let) {
       return rewrite(query_.lets[expression.index].expression);
     }
@@ -47,6 +50,12 @@ class Capturer {
     if (is_time(expression)) return &expression;
     if (expression.kind != ExpressionKind::Let) return nullptr;
     return as_time(query_.lets[expression.index].expression);
+  }
+
+  static bool is_of_time_alone(const Expression& expression) {
+    return !query::contains(expression, [](const Expression& node) {
+      return node.operands.empty() && !is_time(node) && !query::is_constant(node);
+    });
   }
 
   Expression take(const Expression& expression) {

@@ -66,6 +66,22 @@ TEST(Capture, AnExitThatMeasuresElapsedReadsTheCounterOnce) {
       1);
 }
 
+// The pane of an event is that of the times which are counted of it.
+TEST(Capture, WhatCountsByWindowsReadsTheCounterOnce) {
+  EXPECT_EQ(time_stamps(lowered_of(R"(from e in entry("m!f") groupby e.tid window session 5s)")),
+            1);
+  EXPECT_EQ(time_stamps(lowered_of(R"(from e in return("m!f") window tumbling 5s
+                                      select max(e.elapsed), max(e.time), min(e.time))")),
+            1);
+}
+
+// Nothing is stored twice: the time is there.
+TEST(Capture, ThePaneOfASingleEventFollowsFromItsTime) {
+  const Lowered lowered =
+      lowered_of(R"(from e in entry("m!f") window tumbling 5s select avg(e.arg0 * 0.5))");
+  EXPECT_EQ(lowered.event_words.at(0), (collect::EventWords{.least = 1, .most = 1}));
+}
+
 TEST(Capture, TimeStampsBeforeAndLongAfterTheStartAreScaled) {
   const Clock clock = lowered_of(R"(from e in entry("m!f") select e.time)").clock;
   EXPECT_EQ(clock.monotonic_ns(1'000'000), 7'000U);

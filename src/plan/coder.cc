@@ -253,6 +253,11 @@ void Coder::stamp(Register base, int32_t offset) {
   ticks_ = {.base = base, .offset = offset};
 }
 
+Expected<void> Coder::keep_time() {
+  if (!ticks_) stamp(Register::R10, CLEW_TRY(reserve(8)));
+  return {};
+}
+
 // r0 = nanoseconds of CLOCK_MONOTONIC.
 void Coder::monotonic_time() {
   ticks();

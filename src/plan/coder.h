@@ -132,6 +132,8 @@ class Coder {
   Expected<void> measure_elapsed(bool keep_time);
   // r0 = the time stamp of the hit; [base + offset] holds it from now on.
   void stamp(isa::Register base, int32_t offset);
+  // What is counted from here on has one time, if it has not yet: that of the pane and of all else.
+  Expected<void> keep_time();
 
   // Frees this call's record, if there is one.
   void drop_record();

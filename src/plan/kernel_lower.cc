@@ -420,6 +420,7 @@ Expected<void> KernelLowering::program(uint16_t index) {
   if (result_.root.form == StateForm::Events) {
     CLEW_TRY(emit_event(coder, index));
   } else {
+    if (query_.window) CLEW_TRY(coder.keep_time());
     CLEW_TRY(update_cells(coder, source));
   }
   result_.programs.push_back({.program = CLEW_TRY(coder.finish(fmt::format("source {}", index))),

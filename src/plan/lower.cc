@@ -319,7 +319,9 @@ Expected<void> Lowering::count(Coder& coder, uint16_t index, const Use& use) {
   if (duty_of(index) != nullptr && !CLEW_TRY(perform(coder, index, use))) return {};
   CLEW_TRY(filters(coder));
   count_of_duty(coder, index, DutyCounter::Passed);
-  return result_.form == StateForm::Events ? emit_event(coder, index) : update_cells(coder, source);
+  if (result_.form == StateForm::Events) return emit_event(coder, index);
+  if (query_.window) CLEW_TRY(coder.keep_time());
+  return update_cells(coder, source);
 }
 
 Expected<void> Lowering::program(uint16_t index) {

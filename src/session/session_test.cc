@@ -270,10 +270,7 @@ constexpr uint64_t kMs = 1'000'000;
 class WindowSessions : public Sessions {
  protected:
   // Event times are ns here. The clock of the session is that of the first source.
-  // The probe reads the time: the first word is the number of the pane.
-  static void event(FakeSource& source, uint64_t ms, uint64_t key) {
-    source.give(ms * kMs, {ms / 10, key});
-  }
+  static void event(FakeSource& source, uint64_t ms, uint64_t key) { source.give(ms * kMs, {key}); }
   Expected<void> run_windows() {
     first_->clock = 0;
     first_->clock_follows = true;

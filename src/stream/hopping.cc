@@ -102,6 +102,7 @@ void Hopping::forget() {
 
 std::vector<Given> Hopping::finish() {
   std::vector<Given> all;
+  all.reserve(changed_.size());
   for (const int64_t window : changed_)
     all.push_back(given(window));
   changed_.clear();

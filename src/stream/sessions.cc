@@ -15,8 +15,9 @@ namespace {
 constexpr size_t kFirstWord = 0;
 constexpr size_t kLastWord = 2;
 
-std::vector<Given> in_order(std::map<uint64_t, Given> by_version) {
+std::vector<Given> in_order(std::map<uint64_t, Given>&& by_version) {
   std::vector<Given> all;
+  all.reserve(by_version.size());
   for (auto& [version, given] : by_version)
     all.push_back(std::move(given));
   return all;
