@@ -24,6 +24,7 @@
 #include "answer/join_observer.h"
 #include "answer/join_rest.h"
 #include "answer/row_batch.h"
+#include "answer/row_joiner.h"
 #include "causal/graph.h"
 #include "causal/message_keys.h"
 #include "causal/sockets.h"
@@ -47,36 +48,24 @@ struct JoinCounts {
   uint64_t unjoined = 0;  // Events of a request in which nothing was there to be joined with them.
 };
 
-class Joins {
+class Joins final : public RowJoiner {
  public:
   // Borrows `joined`, and the profiles and the observer, which may be null.
   explicit Joins(const plan::Joined& joined, causal::Profiles* profiles, JoinLimits limits = {},
                  JoinObserver* observer = nullptr);
-  ~Joins();
-  Joins(const Joins&) = delete;
-  Joins& operator=(const Joins&) = delete;
+  ~Joins() override;
 
   // All that happens from now on comes.
   void begin(causal::SocketNumbers numbers) { sockets_.begin(std::move(numbers)); }
-  // Rows of events, in order, from `begin` to `end`; those behind are looked at. Shape::Events:
-  // adds rows of the query's values. Shape::Groups: counts them, and leaves `rows` alone. Returns
-  // where to go on, once `rows` are taken away; at the end that is `end`.
-  struct Part {
-    size_t begin = 0;
-    size_t end = 0;
-  };
-  size_t take(RowBatch& events, Part part, RowBatch& rows);
-  // What happened may be seen a little late, up to so much behind what follows from it: then rows
-  // are wanted together with those that come within this time.
-  [[nodiscard]] int64_t looks_ahead_ns() const { return looks_ahead_ns_; }
+  size_t take(RowBatch& events, Part part, RowBatch& rows) override;
+  [[nodiscard]] int64_t looks_ahead_ns() const override { return looks_ahead_ns_; }
   // Some events in the place of these rows are lost, edges among them perhaps: they are joined with
   // nothing, and what came before them is not what later ones go on from. Unknown is better than
   // wrong.
   void skip(const RowBatch& events);
-  // What they have brought so far.
-  [[nodiscard]] const aggregate::Table& counted() const;
-  void forget_counted();
-  [[nodiscard]] uint64_t passed() const;
+  [[nodiscard]] const aggregate::Table& counted() const override;
+  void forget_counted() override;
+  [[nodiscard]] uint64_t passed() const override;
   [[nodiscard]] JoinCounts counts() const;
 
  private:

@@ -95,7 +95,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 33> kDescriptions = {{
+constexpr std::array<Description, 36> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -169,6 +169,12 @@ constexpr std::array<Description, 33> kDescriptions = {{
      "events joined with a part of what happened before: there was too much"},
     {kDroppedLate, "count of a window not taken: it came later than the window is open ('late')",
      "counts of windows not taken: they came later than the windows are open ('late')"},
+    {kDroppedHeld, "event or row forgotten before its time: too much was held for joins",
+     "events and rows forgotten before their time: too much was held for joins"},
+    {kDroppedPartners, "event joined with a part of its partners: there were too many",
+     "events joined with a part of their partners: there were too many"},
+    {kMissedTooLate, "event so late that some of its partners may have been forgotten",
+     "events so late that some of their partners may have been forgotten"},
     {kDroppedRing, "event not stored: a ring was full", "events not stored: a ring was full"},
     {kDroppedTable, "update not stored: a table was full", "updates not stored: a table was full"},
     {kDroppedDamaged, "byte of events not readable: the traced program wrote over it",

@@ -236,6 +236,10 @@ Expected<query::Query> Compiler::separate(const query::Query& query) {
   if (!result_.tracees.empty()) program.emplace(result_.tracees[0]->catalog());
   EventTypes types(catalogue_, events_, program ? &*program : nullptr, places_.kernel);
   const query::Reporter report(request_.text);
+  if (query::joins_by_time(query)) {
+    result_.joined = CLEW_TRY(plan::separate(query, {}, report));
+    return result_.joined->events;
+  }
   result_.joined = CLEW_TRY(separate_causes(
       query,
       {.vocabulary = vocabulary_,
@@ -375,8 +379,8 @@ Expected<void> Compiler::compile() {
   query::Query query = CLEW_TRY(parse());
   notices_.progress("finding sites");
   result_.query = query;
-  CLEW_TRY(check_graph(request_, !query.joins.empty()));
-  CLEW_TRY(check_in_place(request_, !query.joins.empty()));
+  CLEW_TRY(check_graph(request_, query::joins_by_cause(query)));
+  CLEW_TRY(check_in_place(request_, query::joins_by_cause(query)));
   if (!query.joins.empty()) query = CLEW_TRY(separate(query));
   if (plan::reads_stack(query) && !plan::can_walk_in_processes(query)) {
     kernels_reason_ = query.including_open

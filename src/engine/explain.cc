@@ -341,7 +341,10 @@ Expected<std::string> explain(const Request& request, const ExplainOptions& opti
   const PlacesThere is_there(compiled);
   if (options.json) return json_of(compiled.query, explain_plan(compiled, is_there));
   if (compiled.tracees.empty()) {
-    return fmt::format("query\n{}\n{}", query::print(compiled.query),
+    const std::string plan =
+        compiled.joined ? fmt::format("\nplan\n{}", plan::print(explain_plan(compiled, is_there)))
+                        : "";
+    return fmt::format("query\n{}\n{}{}", query::print(compiled.query), plan,
                        explain_kernels(compiled, options));
   }
   std::string text = fmt::format("query\n{}\n\nplan\n{}\nsites\n", query::print(compiled.query),

@@ -77,6 +77,8 @@ std::vector<query::Field> fields_of_picture(const session::RecordedFile& file) {
 Expected<plan::Joined> separate_for_file(const query::Query& query, const Request& request,
                                          const query::Vocabulary& vocabulary,
                                          const session::RecordedFile& file) {
+  const query::Reporter report(request.text);
+  if (query::joins_by_time(query)) return plan::separate(query, {}, report);
   const auto& sources = file.recording().sources;
   const auto is_there = [&sources](const query::Source& source) {
     return std::find(sources.begin(), sources.end(), query::print(source)) != sources.end();
@@ -84,7 +86,6 @@ Expected<plan::Joined> separate_for_file(const query::Query& query, const Reques
   std::vector<query::Carrier> carriers =
       CLEW_TRY(query::carriers_of(vocabulary, nullptr, is_there));
   std::erase_if(carriers, [&](const query::Carrier& carrier) { return !is_there(carrier.source); });
-  const query::Reporter report(request.text);
   return plan::separate(request.graph ? query : plan::rewrite_join(query), carriers, report,
                         request.graph ? fields_of_picture(file) : std::vector<query::Field>{});
 }
@@ -124,11 +125,11 @@ Expected<void> replay(const Request& request, int stop_descriptor, output::RowSi
   const query::Vocabulary vocabulary = CLEW_TRY(vocabulary_of(request));
   query::Query query = CLEW_TRY(parse_for_file(request, vocabulary));
   query::set_panes(query, file->recording().clock.epoch_ns);
-  CLEW_TRY(check_graph(request, !query.joins.empty()));
+  CLEW_TRY(check_graph(request, query::joins_by_cause(query)));
   std::optional<plan::Joined> joined;
   if (!query.joins.empty()) {
     joined = CLEW_TRY(separate_for_file(query, request, vocabulary, *file));
-    CLEW_TRY(check_whole(*file, *joined));
+    if (query::joins_by_cause(joined->stages[0].query)) CLEW_TRY(check_whole(*file, *joined));
     query = joined->events;
   }
   const query::Query& answered = joined ? joined->stages[0].rest : query;

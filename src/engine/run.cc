@@ -12,6 +12,7 @@
 
 #include "answer/columns.h"
 #include "answer/join_tally.h"
+#include "base/clock_ns.h"
 #include "base/log.h"
 #include "engine/causes.h"
 #include "engine/compile.h"
@@ -184,6 +185,7 @@ void Run::make_session() {
               : std::function<causal::SocketNumbers()>(),
       .panes = request_.panes,
       .pane_clock = request_.pane_clock,
+      .event_clock = [] { return clock_ns(CLOCK_MONOTONIC); },
       .warn = [this](std::string_view text) { notices_.warning(text); }};
   input.beside.lost = compiled_.lost;
   if (!processes_ && compiled_.uprobes)

@@ -92,6 +92,7 @@ class Separator {
   size_t add_emitter(std::vector<Source> sources, JoinRole role);
   void find_shared();
   Expected<void> rewrite_stage(size_t stage, const Query& query);
+  Expected<void> rewrite_keys(size_t stage, const Query& query);
   Expected<void> rewrite_rest(size_t stage, const Query& query);
   [[nodiscard]] std::string_view why_behind(size_t stage, const Expression& condition) const;
   Expected<Expression> rewrite(size_t stage, const Expression& expression);
@@ -231,6 +232,19 @@ std::string_view Separator::why_behind(size_t stage, const Expression& condition
   return "";
 }
 
+Expected<void> Separator::rewrite_keys(size_t stage, const Query& query) {
+  for (size_t i = 0; i < query.joins.size(); ++i) {
+    if (!query.joins[i].within) continue;
+    query::Within within = *query.joins[i].within;
+    for (std::vector<Expression>* keys : {&within.joined, &within.other}) {
+      for (Expression& key : *keys)
+        key = CLEW_TRY(rewrite(stage, key));
+    }
+    result_.stages[stage].joins[i].within = std::move(within);
+  }
+  return {};
+}
+
 Expected<void> Separator::rewrite_rest(size_t stage, const Query& query) {
   Query& rest = result_.stages[stage].rest;
   for (size_t i = 0; i < query.where.size(); ++i) {
@@ -304,6 +318,7 @@ Expected<void> Separator::rewrite_stage(size_t stage, const Query& query) {
   rest.for_ns = query.for_ns;
   rest.for_events = query.for_events;
   rest.enumerations = query.enumerations;
+  CLEW_TRY(rewrite_keys(stage, query));
   return rewrite_rest(stage, query);
 }
 
@@ -332,6 +347,12 @@ void Separator::place_streams(size_t stage, const Query& query) {
     node.index = static_cast<uint16_t>(made.streams[node.stream].begin + node.index);
     node.stream = 0;
   };
+  // A joined event is looked at alone, before its columns are.
+  for (JoinStage::Join& join : made.joins) {
+    if (!join.within) continue;
+    for (Expression& key : join.within->other)
+      query::visit(key, place);
+  }
   Query& rest = made.rest;
   for (Expression& condition : rest.where)
     query::visit(condition, place);
@@ -364,6 +385,17 @@ Expected<Joined> Separator::run(const Query& query, const std::vector<query::Car
 }
 
 }  // namespace
+
+int64_t lag_of(const Joined& joined, size_t stage, size_t joins) {
+  const JoinStage& of = joined.stages[stage];
+  int64_t lag = 0;
+  for (size_t i = 0; i < std::min(joins, of.joins.size()); ++i) {
+    const auto& subquery = of.streams[i + 1].subquery;
+    lag += static_cast<int64_t>(of.joins[i].within->ns);
+    if (subquery) lag += lag_of(joined, *subquery);
+  }
+  return lag;
+}
 
 Expected<Joined> separate(const query::Query& query, const std::vector<query::Carrier>& carriers,
                           const query::Reporter& report, const std::vector<Field>& also) {

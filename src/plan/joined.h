@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query with joins by cause, taken apart: what is traced, and what is done with the events.
+// A query with joins, taken apart: what is traced, and what is done with the events.
 //
-// All its streams, and the carriers that say which event caused which, become one query of single
-// events, `events`: its sources are theirs, and a row has what any of them needs. What streams
-// export beside the fields of all events shares columns, so that an event is as wide as its widest
-// stream. Behind the merge, rows go by their source to the stages that join them (answer/joins.h).
+// All its streams, and of joins by cause the carriers that say which event caused which, become one
+// query of single events, `events`: its sources are theirs, and a row has what any of them needs.
+// What streams export beside the fields of all events shares columns, so that an event is as wide
+// as its widest stream. Behind the merge, rows go by their source to the stages that join them
+// (answer/joins.h, by cause; answer/time_joins.h).
 //
 // A condition on one stream stands in front of the merge, in the probe, where the join has all of
 // that stream: the first of what passes is not the same as the first, if that passes (Pivot
@@ -28,6 +29,12 @@
 
 namespace clew::plan {
 
+// Of joins by time: how late an event may come, how many are held for each side of a join, and with
+// how many an event is joined at most.
+inline constexpr int64_t kLateNs = 100'000'000;
+inline constexpr size_t kHeldMax = 1'000'000;
+inline constexpr size_t kPartnersMax = 1'000;
+
 // One query: the whole, or one that another joins.
 struct JoinStage {
   // What a name of the query stands for: stream 0 is `from`, others are joined.
@@ -41,6 +48,7 @@ struct JoinStage {
     query::JoinFilter filter = query::JoinFilter::All;
     uint32_t count = 1;
     uint16_t after = 0;
+    std::optional<query::Within> within{};  // Keys: over the stream's columns, and the joined row.
   };
   std::vector<Stream> streams;
   std::vector<Join> joins;     // Of streams 1, 2, …
@@ -106,6 +114,11 @@ std::vector<PlanLine> explain_in_place(const Plan& plan, const Joined& joined,
 // Whether the kernel says who sends which bytes to whom.
 bool follows_messages(const Joined& joined);
 bool counts_bytes(const Joined& joined);
+
+// Of joins by time: how much later than events the rows of a stage, or of its first `joins`, may
+// come. All of a row happened within that time, and it comes with the last of it, or when a row
+// without that comes.
+int64_t lag_of(const Joined& joined, size_t stage, size_t joins = SIZE_MAX);
 
 // Where the field of events is in a row of `events`; none: nobody asks for it.
 std::optional<size_t> column_of(const Joined& joined, query::Field field);

@@ -102,7 +102,22 @@ std::string describe_groups(const query::Join& join) {
                      join.left ? ", or a row without" : "");
 }
 
-std::string describe(const query::Join& join) {
+// The joined event's keys, as conditions.
+std::string describe_by_time(const query::Join& join, const Query& query) {
+  const query::Within& within = *join.within;
+  std::vector<std::string> equal;
+  for (size_t i = 0; i < within.joined.size(); ++i) {
+    equal.push_back(fmt::format("{} equals {}", query::print(within.joined[i], query),
+                                query::print(within.other[i], query)));
+  }
+  constexpr std::array<std::string_view, 3> kSides = {"", " before", " after"};
+  return fmt::format("join all of {} with {}, within {}{}{}", join.name, fmt::join(equal, " and "),
+                     query::print_duration(within.ns), kSides[static_cast<size_t>(within.side)],
+                     join.left ? ", or a row without" : "");
+}
+
+std::string describe(const query::Join& join, const Query& query) {
+  if (join.within) return describe_by_time(join, query);
   if (!join.subquery.empty() && join.subquery[0].shape == query::Shape::Groups)
     return describe_groups(join);
   constexpr std::array<std::string_view, 5> kFilters = {"all of", "the first of", "the first of",
@@ -199,6 +214,23 @@ PlanLine filter_behind(const Query& query, const JoinStage::Behind& behind, std:
           .why = std::string(behind.why)};
 }
 
+// How long either side of a join by time waits for the other one.
+std::string describe_held(const Joined& joined, size_t at, size_t index, const Query& query) {
+  const JoinStage& stage = joined.stages[at];
+  const query::Within& within = *stage.joins[index].within;
+  const auto& subquery = stage.streams[index + 1].subquery;
+  const int64_t lag = subquery ? lag_of(joined, *subquery) : 0;
+  const auto of = [&within](query::JoinSide side, int64_t behind) {
+    const int64_t wait = within.side == side ? 0 : static_cast<int64_t>(within.ns);
+    return query::print_duration(static_cast<uint64_t>(wait + behind + kLateNs));
+  };
+  const std::string& other =
+      stage.joins[index].after == 0 ? "e" : query.joins[stage.joins[index].after - 1U].name;
+  return fmt::format("hold {} for {} and {} for {}, {} of each at most; join each with {} at most",
+                     other, of(query::JoinSide::Before, lag), query.joins[index].name,
+                     of(query::JoinSide::After, lag_of(joined, at, index)), kHeldMax, kPartnersMax);
+}
+
 // A query that is joined has streams, joins and conditions of its own.
 void add_stage(const Joined& joined, size_t at, const Query& query, std::vector<PlanLine>& lines) {
   const JoinStage& stage = joined.stages[at];
@@ -208,10 +240,12 @@ void add_stage(const Joined& joined, size_t at, const Query& query, std::vector<
     if (subquery) add_stage(joined, *subquery, query.joins[i].subquery[0], lines);
     lines.push_back({.tier = kNode,
                      .what = fmt::format(
-                         "{}; kept of each: {}", describe(query.joins[i]),
+                         "{}; kept of each: {}", describe(query.joins[i], query),
                          fields.empty() ? "nothing" : fmt::format("{}", fmt::join(fields, ", "))),
                      .stream = query.joins[i].name,
                      .fields = fields});
+    if (stage.joins[i].within)
+      lines.push_back({.tier = kNode, .what = describe_held(joined, at, i, query)});
   }
   for (const JoinStage::Behind& behind : stage.behind)
     lines.push_back(filter_behind(query, behind, kNode));

@@ -75,9 +75,22 @@ class Analyser {
   // --- analyse_join.cc
   Expected<void> join(const Step& step);
   [[nodiscard]] Expected<void> check_join(const Step& step) const;
+  [[nodiscard]] Expected<void> check_kind(const Step& step, bool is_by_cause) const;
   Expected<uint16_t> later_stream(const Step& step);
   Expected<uint16_t> later_in_row(const Step& step);
   Expected<void> join_sources(const Step& step, Join& join);
+
+  // --- analyse_join_time.cc
+  Expected<void> join_by_time(const Step& step);
+  Expected<Within> within(const Step& step, uint16_t joined, uint16_t& other);
+  Expected<std::vector<Expression>> join_key(const Step& step, const SyntaxItem& key,
+                                             bool is_joined);
+  Expected<void> add_equal(const Step& step, std::vector<Expression> pair, uint16_t joined,
+                           Within& within, std::optional<uint16_t>& other);
+  Expected<std::optional<uint16_t>> stream_of_key(const Expression& key);
+  Expected<void> expand_lets(Expression& key);
+
+  // --- analyse_join.cc
   Expected<void> with_cause(const Step& step);
   [[nodiscard]] Expected<void> check_cause() const;
   Expected<void> join_query(const Step& step, Join& join, const SyntaxQuery& query, size_t visible);

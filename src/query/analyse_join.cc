@@ -60,9 +60,18 @@ Expected<void> Analyser::check_join(const Step& step) const {
     if (other.name != step.name) continue;
     return build_.report.fail(step.name_span, fmt::format("the name '{}' is taken", step.name));
   }
-  if (step.before == step.name) return {};
+  if (step.before == step.name || !step.equals.empty()) return {};
   return build_.report.fail(step.before_span,
                             fmt::format("the joined event happens first: on {} -> …", step.name));
+}
+
+// Its own, and those of queries that it joins.
+Expected<void> Analyser::check_kind(const Step& step, bool is_by_cause) const {
+  if (build_.query.joins.empty()) return {};
+  if (joins_by_cause(build_.query) == is_by_cause) return {};
+  return build_.report.fail(step.span, fmt::format("a query joins by cause, or by time: the joins "
+                                                   "before this one are by {}",
+                                                   is_by_cause ? "time" : "cause"));
 }
 
 // The stream whose event happens later.
@@ -113,6 +122,8 @@ Expected<uint16_t> Analyser::later_in_row(const Step& step) {
 
 Expected<void> Analyser::join(const Step& step) {
   CLEW_TRY(check_join(step));
+  CLEW_TRY(check_kind(step, step.equals.empty()));
+  if (!step.equals.empty()) return join_by_time(step);
   Join join;
   join.after = CLEW_TRY(later_stream(step));
   join.name = free_name(step.name);
@@ -157,7 +168,9 @@ Expected<void> Analyser::with_cause(const Step& step) {
 }
 
 Expected<void> Analyser::check_cause() const {
-  if (!build_.query.least_cause || !build_.query.joins.empty()) return {};
+  if (!build_.query.least_cause || joins_by_cause(build_.query)) return {};
+  if (joins_by_time(build_.query))
+    return build_.report.fail(cause_span_, "joins by time ask for no cause");
   return build_.report.fail(cause_span_, "nothing is joined here, so no cause is asked for");
 }
 
@@ -166,6 +179,11 @@ Expected<void> Analyser::join_query(const Step& step, Join& join, const SyntaxQu
                                     size_t visible) {
   Query inner = CLEW_TRY(analyse_query(query, visible_.first(visible), build_.report,
                                        build_.environment, build_.limits));
+  if (!inner.joins.empty() && joins_by_cause(inner) != step.equals.empty()) {
+    return build_.report.fail(step.span,
+                              "a query joins by cause, or by time, with all that it "
+                              "joins: the joined query has joins of the other kind");
+  }
   Stream stream;
   stream.name = step.name;
   build_.streams.push_back(std::move(stream));

@@ -52,6 +52,7 @@ class Normaliser {
     CLEW_TRY(inline_lets());
     CLEW_TRY(check_windows());
     CLEW_TRY(check_depth());
+    CLEW_TRY(check_join_keys());
     CLEW_TRY(check_keys());
     return std::move(query);
   }
@@ -67,6 +68,17 @@ class Normaliser {
       }
       inputs = std::move(build_.streams[i].inputs);
     }
+  }
+
+  [[nodiscard]] Expected<void> check_join_keys() const {
+    for (const Join& join : build_.query.joins) {
+      if (!join.within) continue;
+      for (const std::vector<Expression>* keys : {&join.within->joined, &join.within->other}) {
+        for (const Expression& key : *keys)
+          CLEW_TRY(check_depth(key));
+      }
+    }
+    return {};
   }
 
   Expected<void> charge(const Expression& expression) {

@@ -94,7 +94,9 @@ namespace {
 
 // Its own, or those of a query that it goes on from, by name or in parentheses.
 bool has_join(const SyntaxQuery& query, const std::set<std::string_view>& joining) {
-  const auto is_join = [](const Step& step) { return step.kind == StepKind::Join; };
+  const auto is_join = [](const Step& step) {
+    return step.kind == StepKind::Join && step.equals.empty();
+  };
   const auto goes_on_from_one = [&joining](const SyntaxSource& source) {
     return joining.contains(source.name) ||
            std::any_of(source.query.begin(), source.query.end(),

@@ -31,6 +31,7 @@ constexpr std::array<Method, 29> kMethods = {{{"Where", StepKind::Where},
                                               {"Every", StepKind::Every},
                                               {"For", StepKind::For},
                                               {"Join", StepKind::Join},
+                                              {"LeftJoin", StepKind::Join},
                                               {"After", StepKind::Join},
                                               {"LeftAfter", StepKind::Join},
                                               {"Distinct", StepKind::Distinct},
@@ -231,11 +232,8 @@ constexpr std::string_view kJoinedRow = "what becomes of the two events, as (b, 
 
 // After(sources, (b, a) => row), or After(sources, r => r.b, (r, a) => row)
 Expected<Step> Parser::join_method(Step step) {
-  if (same_word(step.name, "Join")) {
-    return report_.fail(step.name_span,
-                        "in a chain, After joins what happened before: "
-                        "'b.After(First(a), (b, a) => new { … })'");
-  }
+  if (same_word(step.name, "Join") || same_word(step.name, "LeftJoin"))
+    return join_by_time_method(std::move(step));
   step.left = same_word(step.name, "LeftAfter");
   take();  // (
   CLEW_TRY(join_method_sources(step));
@@ -256,6 +254,41 @@ Expected<Step> Parser::join_method(Step step) {
   step.name = row.names.back();
   step.items.push_back({.expression = std::move(row.kids.front())});
   return step;
+}
+
+// Join(sources, a => key, b => key, 2s [before | after], (a, b) => row)
+Expected<Step> Parser::join_by_time_method(Step step) {
+  const std::string method = step.name;
+  step.left = same_word(method, "LeftJoin");
+  take();  // (
+  CLEW_TRY(join_method_sources(step));
+  SyntaxEquals equals;
+  equals.left = CLEW_TRY(key_lambda("the key of this event, as a => a.arg0"));
+  equals.right = CLEW_TRY(key_lambda("the key of the joined event, as b => b.arg0"));
+  step.equals.push_back(std::move(equals));
+  CLEW_TRY(join_times(step));
+  CLEW_TRY(expect_symbol(",", fmt::format("and {}", kJoinedRow)));
+  SyntaxExpression row = CLEW_TRY(expression());
+  if (row.kind != SyntaxKind::Lambda || row.names.size() != 2)
+    return report_.fail(row.span, fmt::format("expected {}", kJoinedRow));
+  CLEW_TRY(expect_symbol(")", fmt::format("at the end of {}(…)", method)));
+  if (row.names.front() == row.names.back())
+    return report_.fail(row.span, fmt::format("both are named '{}'", row.names.front()));
+  step.parameter = row.names.front();
+  step.name = row.names.back();
+  step.items.push_back({.expression = std::move(row.kids.front())});
+  return step;
+}
+
+Expected<SyntaxItem> Parser::key_lambda(std::string_view what) {
+  SyntaxExpression lambda = CLEW_TRY(expression());
+  if (lambda.kind != SyntaxKind::Lambda || lambda.names.size() != 1) {
+    return report_.fail(lambda.span, fmt::format("expected {} (Join joins by time; After what "
+                                                 "happened before)",
+                                                 what));
+  }
+  CLEW_TRY(expect_symbol(",", fmt::format("after {}", what)));
+  return SyntaxItem{.name = lambda.names.front(), .expression = std::move(lambda.kids.front())};
 }
 
 // Up to the comma in front of the first lambda.

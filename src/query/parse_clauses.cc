@@ -241,7 +241,7 @@ Expected<Step> Parser::including_step() {
   return Step{.kind = StepKind::IncludingOpen};
 }
 
-// join := ["left"] "join" NAME "in" [filter "("] sources [")"] "on" NAME "->" NAME
+// join := ["left"] "join" NAME "in" [filter "("] sources [")"] "on" (NAME "->" NAME | by_time)
 Expected<Step> Parser::join_step() {
   Step step{.kind = StepKind::Join};
   step.left = take_word("left");
@@ -252,6 +252,11 @@ Expected<Step> Parser::join_step() {
   CLEW_TRY(expect_word("in", "after the event's name"));
   CLEW_TRY(join_sources(step));
   CLEW_TRY(expect_word("on", "and 'a -> b' after the joined source"));
+  const bool is_name = peek().kind == TokenKind::Name;
+  const bool is_by_cause = is_name && (at_symbol("->", 1) || peek(1).kind == TokenKind::End ||
+                                       (peek(1).kind == TokenKind::Name && !at_word("equals", 1)));
+  const bool is_by_time = !is_by_cause && !at_end();
+  if (is_by_time) return join_by_time(std::move(step));
   const Token before = CLEW_TRY(expect_name("the event that happens first after 'on'"));
   CLEW_TRY(expect_symbol("->", "(happens before) between the two events"));
   const Token after = CLEW_TRY(expect_name("the event that happens later after '->'"));
@@ -260,6 +265,37 @@ Expected<Step> Parser::join_step() {
   step.after = after.text;
   step.after_span = after.span;
   return step;
+}
+
+// by_time := key "equals" key { "and" key "equals" key } "within" DURATION ["before" | "after"]
+Expected<Step> Parser::join_by_time(Step step) {
+  do {
+    SyntaxEquals equals;
+    equals.left = CLEW_TRY(join_key());
+    CLEW_TRY(expect_word("equals", "and the other event's key after a join's key"));
+    equals.right = CLEW_TRY(join_key());
+    step.equals.push_back(std::move(equals));
+  } while (take_word("and") || take_symbol("&&"));
+  CLEW_TRY(expect_word("within", "and a duration, such as 2s, after the keys of a join"));
+  CLEW_TRY(join_times(step));
+  return step;
+}
+
+// Without `and` and `==`, which some write between keys.
+Expected<SyntaxItem> Parser::join_key() {
+  SyntaxItem key;
+  key.expression = CLEW_TRY(binary_expression(tighter(Precedence::Equality)));
+  return key;
+}
+
+Expected<void> Parser::join_times(Step& step) {
+  const Span span = peek().span;
+  step.within_ns = CLEW_TRY(positive_duration("in which events are joined"));
+  if (step.within_ns > kWithinMaxNs)
+    return report_.fail(span, "events are held for a join; an hour is the most");
+  if (take_word("before")) step.side = JoinSide::Before;
+  if (step.side == JoinSide::Either && take_word("after")) step.side = JoinSide::After;
+  return {};
 }
 
 Expected<void> Parser::join_sources(Step& step) {

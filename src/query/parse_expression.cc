@@ -276,7 +276,7 @@ bool Parser::at_cast() const {
 bool Parser::starts_operand(size_t ahead) const {
   switch (peek(ahead).kind) {
     case TokenKind::Name:
-      for (const std::string_view word : {"in", "like", "not", "and", "or"}) {
+      for (const std::string_view word : {"in", "like", "not", "and", "or", "equals"}) {
         if (at_word(word, ahead)) return false;
       }
       return !is_clause_word(peek(ahead).text);

@@ -81,6 +81,9 @@ class Parser {
   Expected<Step> for_step();
   Expected<Step> including_step();
   Expected<Step> join_step();
+  Expected<Step> join_by_time(Step step);
+  Expected<SyntaxItem> join_key();
+  Expected<void> join_times(Step& step);
   Expected<Step> with_step();
   Expected<causal::EdgeClass> cause_class(std::string_view context);
   Expected<Step> from_step();
@@ -101,6 +104,8 @@ class Parser {
   Expected<Step> time_window_method(Step step);
   Expected<Step> group_method(Step step);
   Expected<Step> join_method(Step step);
+  Expected<Step> join_by_time_method(Step step);
+  Expected<SyntaxItem> key_lambda(std::string_view what);
   Expected<void> join_method_sources(Step& step);
   Expected<Step> lambda_step(Step step, SyntaxExpression lambda);
 

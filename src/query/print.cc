@@ -173,9 +173,23 @@ class Printer {
         what = fmt::format("MostRecentN({}, {})", join.count, what);
         break;
     }
+    const std::string on =
+        fmt::format("{}join {} in {} on ", join.left ? "left " : "", join.name, what);
+    if (join.within) return on + within(*join.within);
     const std::string after = join.after == 0 ? "e" : query_.joins[join.after - 1U].name;
-    return fmt::format("{}join {} in {} on {} -> {}", join.left ? "left " : "", join.name, what,
-                       join.name, after);
+    return fmt::format("{}{} -> {}", on, join.name, after);
+  }
+
+  [[nodiscard]] std::string within(const Within& within) const {
+    std::string keys;
+    for (size_t i = 0; i < within.joined.size(); ++i) {
+      if (i != 0) keys += " and ";
+      keys += fmt::format("{} equals {}", print_join_key(within.joined[i], query_),
+                          print_join_key(within.other[i], query_));
+    }
+    constexpr std::array<std::string_view, 3> kSides = {"", " before", " after"};
+    return fmt::format("{} within {}{}", keys, print_duration(within.ns),
+                       kSides[static_cast<size_t>(within.side)]);
   }
 
   void tail() {

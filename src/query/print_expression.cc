@@ -98,6 +98,10 @@ class ExpressionPrinter {
     return "";
   }
 
+  [[nodiscard]] std::string print_key(const Expression& expression) const {
+    return operand(expression, tighter(Precedence::Equality));
+  }
+
  private:
   [[nodiscard]] std::string operand(const Expression& expression, Precedence least) const {
     const Expression& shown = shown_value(expression);
@@ -295,6 +299,10 @@ class ExpressionPrinter {
 
 std::string print_expression(const Expression& expression, const Query& query) {
   return ExpressionPrinter(query, false).print(expression);
+}
+
+std::string print_join_key(const Expression& expression, const Query& query) {
+  return ExpressionPrinter(query, false).print_key(expression);
 }
 
 std::string print_bare(const Expression& expression, const Query& query) {

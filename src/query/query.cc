@@ -35,8 +35,8 @@ bool Aggregate::operator==(const Aggregate& other) const {
 
 bool Join::operator==(const Join& other) const {
   return name == other.name && left == other.left && filter == other.filter &&
-         count == other.count && after == other.after && sources == other.sources &&
-         inputs == other.inputs && subquery == other.subquery;
+         count == other.count && after == other.after && within == other.within &&
+         sources == other.sources && inputs == other.inputs && subquery == other.subquery;
 }
 
 bool has_aggregate(const Expression& expression) {

@@ -303,13 +303,32 @@ enum class JoinFilter : uint8_t { All, First, FirstN, MostRecent, MostRecentN };
 
 struct Query;
 
-// A happened-before join.
+enum class JoinSide : uint8_t {
+  Either,
+  Before,  // The joined event is not later than the other,
+  After,   // or not earlier.
+};
+
+// Of a join by time: events with equal keys whose times are at most so far apart. The keys stand in
+// pairs of one type each, which is an integer or text.
+struct Within {
+  uint64_t ns = 0;
+  JoinSide side = JoinSide::Either;
+  std::vector<Expression> joined{};  // Over the joined event,
+  std::vector<Expression> other{};   // and over the one of stream Join::after.
+  bool operator==(const Within&) const = default;
+};
+
+inline constexpr uint64_t kWithinMaxNs = 3'600'000'000'000;  // An hour.
+
+// A join by cause (happened before), or by time.
 struct Join {
   std::string name;
   bool left = false;
   JoinFilter filter = JoinFilter::All;
   uint32_t count = 1;  // FirstN, MostRecentN
-  uint16_t after = 0;  // The stream whose event happens later.
+  uint16_t after = 0;  // The stream whose event happens later; by time: that of the other keys.
+  std::optional<Within> within{};
   std::vector<Source> sources;
   std::vector<Input> inputs;    // Of its sources, as Query::inputs.
   std::vector<Query> subquery;  // Instead of sources: at most one.
@@ -363,6 +382,14 @@ struct Query {
 
   bool operator==(const Query&) const = default;
 };
+
+// A query has joins of one kind.
+inline bool joins_by_time(const Query& query) {
+  return !query.joins.empty() && query.joins[0].within.has_value();
+}
+inline bool joins_by_cause(const Query& query) {
+  return !query.joins.empty() && !query.joins[0].within;
+}
 
 inline causal::EdgeClass least_cause(const Query& query) {
   return query.least_cause.value_or(causal::kLeastBelieved);

@@ -88,6 +88,13 @@ struct SyntaxSource {
   Span name_span{};
 };
 
+// Keys that are equal where a join by time joins two events. In a chain, each is a lambda, whose
+// parameter is the item's name.
+struct SyntaxEquals {
+  SyntaxItem left{};
+  SyntaxItem right{};
+};
+
 enum class StepKind : uint8_t {
   Where,      // items[0]
   Let,        // items[0] with its name
@@ -129,6 +136,10 @@ struct Step {
   // Of a join in a chain: which event of the row happens later, r => r.b; none: the row is one. Its
   // row is items[0], a lambda of `parameter` and `name`.
   std::vector<SyntaxItem> later{};
+  // Of a join by time; none: by cause.
+  std::vector<SyntaxEquals> equals{};
+  uint64_t within_ns = 0;
+  JoinSide side = JoinSide::Either;
 };
 
 struct SyntaxQuery {

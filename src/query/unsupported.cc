@@ -51,11 +51,17 @@ Expected<void> check_recordings(const Query& query, const Reporter& report) {
                      fmt::format("a query asks recordings alone; {} happens now", print(*live)));
 }
 
-// What has no thread has no cause.
-Expected<void> check_causes(const std::vector<Source>& sources, const Reporter& report) {
+// What has no thread has no cause, and happens in the tracer.
+Expected<void> check_causes(const std::vector<Source>& sources, const Reporter& report,
+                            bool is_by_time) {
   for (const Source& source : sources) {
     if (is_unsupported(source)) return fail_unsupported(report, source);
     if (has_field(source.kind, Field::Tid) && !is_recording(source)) continue;
+    if (is_by_time) {
+      return report.fail(source.span, fmt::format("{} happens in the tracer: it is joined with "
+                                                  "nothing",
+                                                  print(source)));
+    }
     return report.fail(source.span, fmt::format("{} happens in no request: it cannot be joined by "
                                                 "cause",
                                                 print(source)));
@@ -72,11 +78,11 @@ Expected<void> check_joined_query(const Join& join, const Reporter& report);
 
 Expected<void> check_joins(const Query& query, const Reporter& report) {
   if (query.joins.empty()) return {};
-  CLEW_TRY(check_causes(query.sources, report));
+  CLEW_TRY(check_causes(query.sources, report, joins_by_time(query)));
   if (query.including_open) return fail_open(report, query.joins[0].span);
   for (const Join& join : query.joins) {
     if (join.subquery.empty()) {
-      CLEW_TRY(check_causes(join.sources, report));
+      CLEW_TRY(check_causes(join.sources, report, join.within.has_value()));
     } else {
       CLEW_TRY(check_joined_query(join, report));
     }
@@ -86,6 +92,11 @@ Expected<void> check_joins(const Query& query, const Reporter& report) {
 
 // What becomes a column of a joined row is one value.
 Expected<void> check_joined_groups(const Join& join, const Reporter& report) {
+  if (join.within) {
+    return report.fail(join.span,
+                       "groups have no time: a join by time joins events, and rows of "
+                       "queries without groups");
+  }
   if (join.filter != JoinFilter::All)
     return fail(report, {join.span, "the first or the most recent of groups"});
   for (const Aggregate& aggregate : join.subquery[0].aggregates) {
@@ -98,7 +109,7 @@ Expected<void> check_joined_groups(const Join& join, const Reporter& report) {
 Expected<void> check_joined_query(const Join& join, const Reporter& report) {
   const Query& query = join.subquery[0];
   const Span span = join.span;
-  CLEW_TRY(check_causes(query.sources, report));
+  CLEW_TRY(check_causes(query.sources, report, join.within.has_value()));
   if (query.including_open) return fail_open(report, span);
   if (query.shape == Shape::Groups) CLEW_TRY(check_joined_groups(join, report));
   if (query.least_cause) {

@@ -41,9 +41,21 @@ Session::Session(Input input)
       joined_rows_(query_.values.size()),
       held_(rows_.width()),
       open_rows_(input_.plan.query.values.size()) {
-  if (input_.joined != nullptr)
-    joins_.emplace(*input_.joined, input_.profiles, answer::JoinLimits{}, input_.observer);
+  if (input_.joined != nullptr) make_joins();
   if (query_.window) windows_.emplace(query_, input_.epoch_ns);
+}
+
+void Session::make_joins() {
+  if (query::joins_by_time(input_.joined->stages[0].query)) {
+    auto made = std::make_unique<answer::TimeJoins>(*input_.joined);
+    by_time_ = made.get();
+    joins_ = std::move(made);
+    return;
+  }
+  auto made = std::make_unique<answer::Joins>(*input_.joined, input_.profiles, answer::JoinLimits{},
+                                              input_.observer);
+  by_cause_ = made.get();
+  joins_ = std::move(made);
 }
 
 // What is armed one after the other begins at one moment, and ends so.
@@ -58,7 +70,7 @@ Expected<void> Session::begin() {
   begun_ = Time::now();
   for (Source* each : input_.sources)
     CLEW_TRY(each->start(begin_ticks));
-  if (joins_ && input_.socket_numbers) joins_->begin(input_.socket_numbers());
+  if (by_cause_ != nullptr && input_.socket_numbers) by_cause_->begin(input_.socket_numbers());
   if (!input_.has_window) return {};
   for (Source* each : input_.sources)
     each->settle_window();
@@ -196,7 +208,7 @@ void Session::push(answer::RowBatch& rows) {
 void Session::join(answer::RowBatch& rows, bool is_beside_loss) {
   if (is_beside_loss) {
     join_first(held_.size());
-    joins_->skip(rows);
+    by_cause_->skip(rows);
     return rows.clear();
   }
   if (!rows.empty()) held_since_ = Time::now();
@@ -236,6 +248,27 @@ void Session::join_first(size_t count) {
   held_.drop_front(count);
 }
 
+// Behind a round of reading: what happened before the round before it has come
+// (collect/event_merge.h).
+void Session::pass_time() {
+  if (!is_drained_ || !round_before_ns_) return;
+  bool is_done = false;
+  while (!is_done && !is_full()) {
+    is_done = by_time_->pass(*round_before_ns_, joined_rows_);
+    push(joined_rows_);
+  }
+}
+
+// Nothing comes any more.
+void Session::join_rest() {
+  join_first(held_.size());
+  bool is_done = by_time_ == nullptr;
+  while (!is_done && !is_full()) {
+    is_done = by_time_->drain(joined_rows_);
+    push(joined_rows_);
+  }
+}
+
 // Behind a round of reading: what was lost until now stood among the events that it has read, or
 // comes.
 void Session::note_lost_events() {
@@ -250,9 +283,13 @@ Expected<void> Session::read_events(bool is_last) {
   collect::EventBatch round;
   const uint64_t start = input_.sources[0]->now();
   const Time::time_point begun = Time::now();
+  if (by_time_ != nullptr && input_.event_clock) {
+    round_before_ns_ = std::exchange(round_ns_, input_.event_clock());
+    by_time_->set_now(*round_ns_);
+  }
   for (Source* each : input_.sources)
     CLEW_TRY(each->read_events(round));
-  if (joins_) note_lost_events();
+  if (by_cause_ != nullptr) note_lost_events();
   complete_ticks_ = std::exchange(round_start_, start);
   if (is_in_order()) {
     input_.flow.add_in_order(std::move(round));
@@ -261,6 +298,7 @@ Expected<void> Session::read_events(bool is_last) {
   }
   CLEW_TRY(push_events(is_last));
   if (joins_ && !is_last) join_due(begun);
+  if (by_time_ != nullptr && !is_last) pass_time();
   return {};
 }
 
@@ -272,9 +310,11 @@ Expected<void> Session::push_events(bool is_last) {
   const EventFlow::Share most = may_wait ? kOfReadySink : kUsual;
   const Time::time_point until = Time::now() + kTurn;
   has_more_ = false;
+  is_drained_ = false;
   while (!is_full() && (!may_wait || input_.sink.ready())) {
     const collect::EventRange range = CLEW_TRY(input_.flow.take(most));
-    if (range.empty()) break;
+    is_drained_ = range.empty();
+    if (is_drained_) break;
     const collect::EventBatch& events = input_.flow.events();
     Source* const source = input_.numbers.source_of(events.at(range.begin));
     if (source == nullptr) {
@@ -293,7 +333,7 @@ Expected<void> Session::push_events(bool is_last) {
     has_more_ = may_wait && Time::now() >= until;
     if (has_more_) return {};
   }
-  if (joins_ && is_last) join_first(held_.size());
+  if (joins_ && is_last) join_rest();
   return {};
 }
 
@@ -414,9 +454,9 @@ Expected<void> Session::finish() {
 
 // The programs whose messages bring no request into them.
 void Session::tell_unknown() {
-  if (!joins_ || input_.profiles == nullptr) return;
+  if (by_cause_ == nullptr || input_.profiles == nullptr) return;
   std::map<std::pair<std::string, bool>, uint64_t> messages;  // By program.
-  for (const auto& [process, count] : joins_->counts().sockets.unknown)
+  for (const auto& [process, count] : by_cause_->counts().sockets.unknown)
     messages[{input_.profiles->name_of(process), input_.profiles->is_guessed(process)}] += count;
   for (const auto& [program, count] : messages) {
     const auto& [name, is_guessed] = program;
@@ -486,6 +526,12 @@ void add_joins(const answer::JoinCounts& counts, collect::Losses& losses) {
     count_cause(losses.causal, causal::name_of(static_cast<causal::EdgeClass>(i)), graph.edges[i]);
 }
 
+void add_joins(const answer::TimeJoinCounts& counts, collect::Losses& losses) {
+  collect::count_cause(losses.missed, collect::kMissedTooLate, counts.late);
+  collect::count_cause(losses.dropped, collect::kDroppedHeld, counts.forgotten);
+  collect::count_cause(losses.dropped, collect::kDroppedPartners, counts.cut);
+}
+
 }  // namespace
 
 collect::Losses Session::losses_of_events() {
@@ -508,7 +554,8 @@ collect::Losses Session::losses_of_events() {
 
 collect::Losses Session::losses() {
   collect::Losses all = losses_of_events();
-  if (joins_) add_joins(joins_->counts(), all);
+  if (by_cause_ != nullptr) add_joins(by_cause_->counts(), all);
+  if (by_time_ != nullptr) add_joins(by_time_->counts(), all);
   if (windows_) collect::count_cause(all.dropped, collect::kDroppedLate, windows_->late());
   // That none began is said, too.
   if (!input_.plan.contexts.duties.empty()) all.causal[std::string(collect::kCausalRequests)] += 0;

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@
 #include "answer/joins.h"
 #include "answer/operator.h"
 #include "answer/row_batch.h"
+#include "answer/row_joiner.h"
+#include "answer/time_joins.h"
 #include "base/error.h"
 #include "collect/losses.h"
 #include "output/row_sink.h"
@@ -58,6 +61,8 @@ struct Input {
   std::function<causal::SocketNumbers()> socket_numbers{};  // As they are; or none.
   PaneTaker* panes = nullptr;  // Of a query with groups: gets them instead of the sink; or null.
   PaneClock pane_clock{};
+  // The time of events that happen now, in ns; none: it passes by the events alone, as in a file.
+  std::function<int64_t()> event_clock{};
   std::function<void(std::string_view)> warn = [](std::string_view) {};
 };
 
@@ -118,6 +123,9 @@ class Session {
   [[nodiscard]] size_t due();
   void join_first(size_t count);
   void join_due(std::chrono::steady_clock::time_point round);
+  void make_joins();
+  void pass_time();
+  void join_rest();
   Expected<void> push_groups(bool interval);
   Expected<void> end_interval(bool is_partial);
   Expected<aggregate::Table> groups(bool interval);
@@ -154,7 +162,9 @@ class Session {
 
   Input input_;
   Loop loop_;
-  std::optional<answer::Joins> joins_;
+  std::unique_ptr<answer::RowJoiner> joins_;  // One of these; or none.
+  answer::Joins* by_cause_ = nullptr;
+  answer::TimeJoins* by_time_ = nullptr;
   plan::Plan joined_plan_;     // What is done with joined rows.
   const plan::Plan& plan_;     // What is answered: that, or the plan of the events.
   const query::Query& query_;  // Its.
@@ -167,7 +177,11 @@ class Session {
   // With joins: how many events were lost so far, and the time up to which some may have been.
   uint64_t lost_events_ = 0;
   std::optional<uint64_t> lost_until_;
-  bool has_more_ = false;  // Rows that could be pushed at once.
+  bool has_more_ = false;    // Rows that could be pushed at once.
+  bool is_drained_ = false;  // All events that the flow had are taken.
+  // With joins by time: when the last two rounds of reading began.
+  std::optional<int64_t> round_ns_;
+  std::optional<int64_t> round_before_ns_;
   Time::time_point begun_;
   uint64_t end_ticks_ = 0;
   double window_ms_ = 0;
