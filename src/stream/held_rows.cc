@@ -216,9 +216,10 @@ uint32_t HeldRows::find_group(std::span<const Value> key, uint64_t hash) const {
   return kNone;
 }
 
-uint32_t HeldRows::last_of(std::span<const Value> key, uint64_t hash) const {
+HeldRows::Rows HeldRows::rows_of(std::span<const Value> key, uint64_t hash) const {
   const uint32_t group = find_group(key, hash);
-  return group == kNone ? kNone : groups_[group].last;
+  if (group == kNone) return {};
+  return {.last = groups_[group].last, .is_sorted = groups_[group].is_sorted};
 }
 
 void HeldRows::grow() {
@@ -245,7 +246,8 @@ uint32_t HeldRows::add_group(uint64_t hash) {
     free_group_ = groups_[group].next;
   }
   uint32_t& bucket = buckets_[hash & (buckets_.size() - 1)];
-  groups_[group] = {.hash = hash, .last = kNone, .next = std::exchange(bucket, group)};
+  groups_[group] = {
+      .hash = hash, .last = kNone, .next = std::exchange(bucket, group), .is_sorted = true};
   return group;
 }
 
@@ -258,10 +260,24 @@ void HeldRows::remove_group(uint32_t group) {
   --group_count_;
 }
 
+// Behind those that are not later. Who would have to go far stays in front.
 void HeldRows::link(uint32_t place, uint32_t group) {
-  const uint32_t before = std::exchange(groups_[group].last, place);
-  links_[place] = {.before = before, .behind = kNone, .group = group};
+  constexpr size_t kFar = 256;
+  const int64_t time = time_of(place);
+  uint32_t before = groups_[group].last;
+  uint32_t behind = kNone;
+  for (size_t i = 0; i < kFar && before != kNone && time_of(before) > time; ++i) {
+    behind = before;
+    before = links_[before].before;
+  }
+  if (before != kNone && time_of(before) > time) {
+    groups_[group].is_sorted = false;
+    before = groups_[group].last;
+    behind = kNone;
+  }
+  links_[place] = {.before = before, .behind = behind, .group = group};
   if (before != kNone) links_[before].behind = place;
+  (behind == kNone ? groups_[group].last : links_[behind].before) = place;
 }
 
 void HeldRows::unlink(uint32_t place) {

@@ -60,8 +60,12 @@ class HeldRows {
   [[nodiscard]] uint32_t first() const;
   void remove_first();
 
-  // Of the rows with this key the one that came last, and the one that came before another of them.
-  [[nodiscard]] uint32_t last_of(std::span<const aggregate::Value> key, uint64_t hash) const;
+  // The rows with this key, from the latest one on; then before() of each.
+  struct Rows {
+    uint32_t last = kNone;
+    bool is_sorted = true;  // No row is later than the one in front of it.
+  };
+  [[nodiscard]] Rows rows_of(std::span<const aggregate::Value> key, uint64_t hash) const;
   [[nodiscard]] uint32_t before(uint32_t place) const { return links_[place].before; }
 
   void read(uint32_t place, std::span<aggregate::Value> values) const;
@@ -89,6 +93,7 @@ class HeldRows {
     uint64_t hash = 0;
     uint32_t last = kNone;
     uint32_t next = kNone;  // In the bucket, or among the free ones.
+    bool is_sorted = true;
   };
   using Timed = std::pair<int64_t, uint32_t>;
 

@@ -2,6 +2,7 @@
 #include "stream/temporal_join.h"
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <variant>
 
@@ -25,11 +26,16 @@ uint64_t random_seed() {
   return (uint64_t{random()} << 32) | random();
 }
 
-// Whether so much time behind `time` has passed.
-bool is_over(int64_t time, uint64_t wait_ns, int64_t until) {
-  int64_t end = 0;
-  const bool is_never = __builtin_add_overflow(time, static_cast<int64_t>(wait_ns), &end);
-  return !is_never && end < until;
+int64_t more(int64_t time, uint64_t by) {
+  int64_t result = 0;
+  const bool is_over = __builtin_add_overflow(time, by, &result);
+  return is_over ? std::numeric_limits<int64_t>::max() : result;
+}
+
+int64_t less(int64_t time, uint64_t by) {
+  int64_t result = 0;
+  const bool is_over = __builtin_sub_overflow(time, by, &result);
+  return is_over ? std::numeric_limits<int64_t>::min() : result;
 }
 
 }  // namespace
@@ -51,33 +57,6 @@ TemporalJoin::TemporalJoin(TemporalShape shape, TemporalLimits limits, JoinedRow
   CLEW_ASSERT(shape.within_ns < INT64_MAX);
 }
 
-// One hit that is an event of both streams is not joined with itself.
-bool TemporalJoin::is_near(const Moment& left, const Moment& right) const {
-  if (left.number == right.number) return false;
-  const bool is_later = right.time_ns > left.time_ns;
-  const auto a = static_cast<uint64_t>(left.time_ns);
-  const auto b = static_cast<uint64_t>(right.time_ns);
-  if ((is_later ? b - a : a - b) > shape_.within_ns) return false;
-  switch (shape_.side) {
-    case Side::Either:
-      return true;
-    case Side::Before:
-      return !is_later;
-    case Side::After:
-      return is_later || a == b;
-  }
-  return false;
-}
-
-// How much later than a row its last partner may be.
-uint64_t TemporalJoin::wait_of_left() const {
-  return shape_.side == Side::Before ? 0 : shape_.within_ns;
-}
-
-uint64_t TemporalJoin::wait_of_right() const {
-  return shape_.side == Side::After ? 0 : shape_.within_ns;
-}
-
 void TemporalJoin::hold(HeldRows& side, const HeldRows::Row& row, bool is_joined) {
   if (side.size() >= limits_.held) {
     side.remove_first();
@@ -87,19 +66,20 @@ void TemporalJoin::hold(HeldRows& side, const HeldRows::Row& row, bool is_joined
   if (is_joined) side.set_joined(place);
 }
 
-// Those that came last, in the order of their coming.
-template <typename IsNear>
-void TemporalJoin::find(const HeldRows& side, std::span<const Value> key, uint64_t hash,
-                        const IsNear& is_near, Budget& budget) {
+// The latest ones, in the order of their times.
+void TemporalJoin::find(const HeldRows& side, size_t moment, const Wanted& wanted, Budget& budget) {
   found_.clear();
-  for (uint32_t place = side.last_of(key, hash); place != HeldRows::kNone;
-       place = side.before(place)) {
+  const HeldRows::Rows rows = side.rows_of(wanted.key, wanted.hash);
+  for (uint32_t place = rows.last; place != HeldRows::kNone; place = side.before(place)) {
+    const Moment at = side.moment(place, moment);
+    if (at.time_ns < wanted.first_ns && rows.is_sorted) break;
     if (budget.looks == 0 || budget.rows == 0) {
       budget.is_cut = true;
       break;
     }
     --budget.looks;
-    if (!is_near(place)) continue;
+    const bool is_near = at.time_ns >= wanted.first_ns && at.time_ns <= wanted.last_ns;
+    if (!is_near || at.number == wanted.number) continue;
     --budget.rows;
     found_.push_back(place);
   }
@@ -114,9 +94,13 @@ void TemporalJoin::take_left(std::span<const Value> row, std::span<const Moment>
     return;
   }
   const uint64_t hash = hash_of_key(key, seed_);
-  find(
-      right_, key, hash, [&](uint32_t place) { return is_near(own, right_.moment(place, 0)); },
-      budget);
+  find(right_, 0,
+       {.key = key,
+        .hash = hash,
+        .number = own.number,
+        .first_ns = less(own.time_ns, reach(Side::After)),
+        .last_ns = more(own.time_ns, reach(Side::Before))},
+       budget);
   hold(left_, {.values = row, .moments = moments, .key = key, .hash = hash}, !found_.empty());
   if (found_.empty()) return;
   std::copy(row.begin(), row.end(), row_.begin());
@@ -132,9 +116,13 @@ void TemporalJoin::take_right(std::span<const Value> row, Moment moment, std::sp
                               Budget& budget) {
   if (moment.is_never() || has_null(key)) return;
   const uint64_t hash = hash_of_key(key, seed_);
-  find(
-      left_, key, hash,
-      [&](uint32_t place) { return is_near(left_.moment(place, shape_.left_of), moment); }, budget);
+  find(left_, shape_.left_of,
+       {.key = key,
+        .hash = hash,
+        .number = moment.number,
+        .first_ns = less(moment.time_ns, reach(Side::Before)),
+        .last_ns = more(moment.time_ns, reach(Side::After))},
+       budget);
   const std::span<const Moment> moments(&moment, 1);
   hold(right_, {.values = row, .moments = moments, .key = key, .hash = hash}, false);
   if (found_.empty()) return;
@@ -170,7 +158,7 @@ void TemporalJoin::give_held_alone(uint32_t place) {
 
 bool TemporalJoin::pass(int64_t left_until, int64_t right_until, size_t& most) {
   for (uint32_t place = left_.first(); place != HeldRows::kNone; place = left_.first()) {
-    if (!is_over(left_.time_of(place), wait_of_left(), right_until)) break;
+    if (more(left_.time_of(place), reach(Side::Before)) >= right_until) break;
     if (shape_.is_outer && !left_.is_joined(place)) {
       if (most == 0) return false;
       --most;
@@ -179,7 +167,7 @@ bool TemporalJoin::pass(int64_t left_until, int64_t right_until, size_t& most) {
     left_.remove_first();
   }
   for (uint32_t place = right_.first(); place != HeldRows::kNone; place = right_.first()) {
-    if (!is_over(right_.time_of(place), wait_of_right(), left_until)) break;
+    if (more(right_.time_of(place), reach(Side::After)) >= left_until) break;
     right_.remove_first();
   }
   return true;

@@ -78,13 +78,19 @@ class TemporalJoin {
   [[nodiscard]] uint64_t forgotten() const { return forgotten_; }
 
  private:
-  [[nodiscard]] bool is_near(const Moment& left, const Moment& right) const;
-  [[nodiscard]] uint64_t wait_of_left() const;
-  [[nodiscard]] uint64_t wait_of_right() const;
+  // When a partner of a row may be, from its own time on.
+  [[nodiscard]] uint64_t reach(Side none) const {
+    return shape_.side == none ? 0 : shape_.within_ns;
+  }
   void hold(HeldRows& side, const HeldRows::Row& row, bool is_joined);
-  template <typename IsNear>
-  void find(const HeldRows& side, std::span<const aggregate::Value> key, uint64_t hash,
-            const IsNear& is_near, Budget& budget);
+  struct Wanted {
+    std::span<const aggregate::Value> key;
+    uint64_t hash = 0;
+    uint64_t number = 0;  // Of the event that looks, which is not joined with itself.
+    int64_t first_ns = 0;
+    int64_t last_ns = 0;
+  };
+  void find(const HeldRows& side, size_t moment, const Wanted& wanted, Budget& budget);
   void give_alone(std::span<const aggregate::Value> row, std::span<const Moment> moments);
   void give_held_alone(uint32_t place);
 

@@ -308,6 +308,25 @@ TEST(TemporalJoin, BoundsTheWorkForManyEqualEvents) {
   EXPECT_EQ(run.sorted().front().first, kEach - 20);
 }
 
+// The key has many rows, of which few are near.
+TEST(TemporalJoin, LooksAtNoMoreThanTheNearOnes) {
+  Joining run({.within_ns = 10}, 1'000'000);
+  for (int64_t i = 0; i < 10'000; ++i)
+    run.take(i % 2 == 0 ? left(20 * i) : right(20 * i + 15), i, {.looks = 3});
+  EXPECT_EQ(run.cut(), 0);
+  EXPECT_EQ(run.sorted().size(), 4'999);
+  EXPECT_EQ(run.join().held(), 10'000);
+}
+
+// Each is earlier than all before: which are near is known all the same.
+TEST(TemporalJoin, TakesTimesThatGoBackwards) {
+  Joining run({.within_ns = 10}, 1'000'000);
+  for (int64_t i = 0; i < 3'000; ++i)
+    run.take(i % 2 == 0 ? left(-20 * i) : right(-20 * i + 15), i);
+  EXPECT_EQ(run.cut(), 0);
+  EXPECT_EQ(run.sorted().size(), 1'500);
+}
+
 // A recording can say any time.
 TEST(TemporalJoin, TakesTimesThatGoAnywhere) {
   std::mt19937_64 random(6);
