@@ -19,7 +19,7 @@ struct Method {
   StepKind kind;
 };
 
-constexpr std::array<Method, 29> kMethods = {{{"Where", StepKind::Where},
+constexpr std::array<Method, 30> kMethods = {{{"Where", StepKind::Where},
                                               {"Select", StepKind::Select},
                                               {"SelectMany", StepKind::From},
                                               {"GroupBy", StepKind::GroupBy},

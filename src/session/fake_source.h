@@ -27,8 +27,10 @@ namespace clew::session {
 // A query whose events hold all that its text names, without any process behind it.
 struct FakePlan {
   explicit FakePlan(const std::string& query_text)
+      : FakePlan(query_text, query::parse({.name = "query", .text = query_text}, {}).value()) {}
+  FakePlan(const std::string& query_text, query::Query query)
       : text{.name = "query", .text = query_text},
-        plan(plan::plain(query::parse(text, {}).value())),
+        plan(plan::plain(std::move(query))),
         held(plan::held_by(plan).value()),
         captured(plan::capture_held(plan, held, query::Reporter(text)).value()) {
     lowered.form = plan::StateForm::Events;

@@ -322,6 +322,108 @@ TEST_F(WindowSessions, TakeAndOrderTheRowsOfEachWindow) {
                                        "interval 2 part"));
 }
 
+// --- joins by time -------------------------------------------------------------------------------
+
+// The first source has events of a!f, the second one of a!g.
+class TimeJoined : public Sessions {
+ protected:
+  void join(const std::string& rest) {
+    text_ = "from a in entry(\"a!f\") " + rest;
+    const query::Text text{.name = "query", .text = text_};
+    joined_ = plan::separate(query::parse(text, {}).value(), {}, query::Reporter(text)).value();
+    plan_ = std::make_unique<FakePlan>(text_, joined_.events);
+    first_ = std::make_unique<FakeSource>("first", *plan_, numbers_, story_);
+    second_ = std::make_unique<FakeSource>("second", *plan_, numbers_, story_);
+  }
+  // What an event has: the source's number, pid, tid, and its key.
+  void f(uint64_t time, uint64_t key) { first_->give(time, {0, 41, 42, key}); }
+  void g(uint64_t time, uint64_t key) { second_->give(time, {1, 41, 43, key}); }
+  Input joining() {
+    Input what = input();
+    what.joined = &joined_;
+    return what;
+  }
+
+  std::string text_;
+  plan::Joined joined_;
+};
+
+constexpr const char* kPairs =
+    "left join b in entry(\"a!g\") on b.arg0 equals a.arg0 within 20ns "
+    "select a.time, b.time - a.time as later";
+
+TEST_F(TimeJoined, HaveRowsOfSeveralSources) {
+  join(kPairs);
+  f(100, 1);
+  f(110, 2);
+  g(95, 2);
+  f(130, 3);
+  g(120, 1);
+  g(151, 3);
+  ASSERT_TRUE(run(joining()).has_value());
+  EXPECT_THAT(sink_.lines,
+              testing::UnorderedElementsAre(
+                  "100 20", fmt::format("110 {}", static_cast<uint64_t>(-15)), "130 0"));
+}
+
+TEST_F(TimeJoined, AreCountedByGroups) {
+  join(
+      "join b in entry(\"a!g\") on b.arg0 equals a.arg0 within 20ns after "
+      "groupby a.arg0 as key select key, count() every 3600s");
+  for (const uint64_t time : {100, 101, 102})
+    f(time, 1);
+  g(110, 1);
+  g(121, 1);
+  ASSERT_TRUE(run(joining()).has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("1 5", "interval 1 part"));
+}
+
+// No event comes any more, and the session goes on: what waits is given as the clock says.
+TEST_F(TimeJoined, GiveWhatHasNoPartnerAsTimePasses) {
+  join(kPairs);
+  f(100, 1);
+  first_->ends = false;
+  int64_t now = 0;
+  Input what = joining();
+  what.event_clock = [&] {
+    now += 10'000'000;
+    if (sink_.lines.size() == 1 || now > 1'000'000'000) eventfd_write(stop_.get(), 1);
+    return now;
+  };
+  what.has_window = false;
+  Session session(std::move(what));
+  ASSERT_TRUE(session.begin().has_value());
+  ASSERT_TRUE(session.answer(stop_.get()).has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("100 0"));
+  // 20 ns and a slack of 100 ms; of the round before the one that has seen it.
+  EXPECT_LT(now, 150'000'000);
+  EXPECT_GT(now, 100'000'000);
+  ASSERT_TRUE(session.stop().has_value());
+  ASSERT_TRUE(session.finish().has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("100 0"));
+}
+
+TEST_F(TimeJoined, EndWithAsManyRowsAsAreAskedFor) {
+  join(std::string(kPairs) + " take 2");
+  for (const uint64_t time : {100, 101, 102, 103})
+    f(time, time);
+  ASSERT_TRUE(run(joining()).has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("100 0", "101 0"));
+}
+
+TEST_F(TimeJoined, SayWhatTheyLeaveOut) {
+  join(
+      "join b in entry(\"a!g\") on b.arg0 equals a.arg0 within 20ns groupby a.arg1 as k select k, "
+      "count()");
+  for (uint64_t i = 0; i < 1'001; ++i)
+    first_->give(100, {0, 41, 42, 1, 7});
+  first_->give(110, {1, 41, 43, 1, 0});
+  ASSERT_TRUE(run(joining()).has_value());
+  EXPECT_THAT(sink_.lines, ElementsAre("7 1000"));
+  EXPECT_EQ(sink_.losses.dropped[std::string(collect::kDroppedPartners)], 1);
+  EXPECT_EQ(sink_.losses.missed.count(std::string(collect::kMissedTooLate)), 0);
+}
+
 // --- through a file ----------------------------------------------------------------------------
 
 class Files : public Sessions {
