@@ -25,7 +25,7 @@ namespace clew::cluster {
 namespace {
 
 constexpr int64_t kRootWait = 7 * kSecond / 10;  // For one that leads, before we bring one.
-constexpr int64_t kNodesWait = 3 * kSecond;      // For the first node.
+constexpr int64_t kNodesWait = 3 * kSecond / 2;  // For the first node.
 constexpr int64_t kArmWait = 30 * kSecond;       // For a node that works out what it is asked.
 constexpr int64_t kRootGone = 15 * kSecond;      // A root that is not heard has gone.
 constexpr uint64_t kUsualWidth = kSecond;        // Of panes that only their sum is wanted of.
@@ -207,11 +207,19 @@ Expected<void> ClusterRun::check_nodes(const Status& status) const {
                 fmt::format("no node answers at {}; 'clew node --cluster {}' on a machine is one",
                             request_.url, request_.url));
   }
+  if (status.nodes != 0 && status.meant == 0 && waited > kNodesWait) {
+    std::vector<std::string> labels;
+    for (const auto& [name, value] : request_.labels)
+      labels.push_back(name + "=" + value);
+    return fail(ErrorCode::NotFound,
+                fmt::format("no node has the label{} {}", labels.size() == 1 ? "" : "s",
+                            fmt::join(labels, ", ")));
+  }
   uint64_t refused = 0;
   for (const Refusal& one : status.refusals)
     refused += one.nodes;
-  const bool is_refused = status.phase != Phase::Installing && status.nodes != 0 &&
-                          refused >= status.nodes;
+  const bool is_refused = status.phase != Phase::Installing && status.meant != 0 &&
+                          refused >= status.meant;
   if (is_refused) {
     const Refusal& first = status.refusals[0];
     return fail(ErrorCode::Refused,
@@ -220,8 +228,7 @@ Expected<void> ClusterRun::check_nodes(const Status& status) const {
                                                first.reason));
   }
   if (waited < kArmWait) return {};
-  return fail(ErrorCode::NotFound, fmt::format("none of {} nodes is meant, or has answered",
-                                               status.nodes));
+  return fail(ErrorCode::NotFound, fmt::format("none of {} nodes has answered", status.meant));
 }
 
 // What is answered says what becomes of the tables: columns, order, conditions on groups.
@@ -237,8 +244,8 @@ Expected<void> ClusterRun::begin_answer(const Status& status) {
   if (request_.query.accept) CLEW_TRY(request_.query.accept(answer_->columns()));
   sink_.begin(answer_->columns(), output::RowMode::Table);
   notices_.progress("");
-  notices_.armed(fmt::format("tracing on {} of {} node{}", status.armed, status.nodes,
-                             status.nodes == 1 ? "" : "s"));
+  notices_.armed(fmt::format("tracing on {} of {} node{}", status.armed, status.meant,
+                             status.meant == 1 ? "" : "s"));
   return {};
 }
 

@@ -113,10 +113,10 @@ auto fields_of(T& value) {
     auto& [reason, node, nodes] = value;
     return std::tie(reason, node, nodes);
   } else if constexpr (std::is_same_v<Plain, Status>) {
-    auto& [query, phase, reason, answered, nodes, armed, silent, refusals, root, first_row, rows] =
-        value;
-    return std::tie(query, phase, reason, answered, nodes, armed, silent, refusals, root, first_row,
-                    rows);
+    auto& [query, phase, reason, answered, nodes, meant, armed, silent, refusals, root, first_row,
+           rows] = value;
+    return std::tie(query, phase, reason, answered, nodes, meant, armed, silent, refusals, root,
+                    first_row, rows);
   } else {
     static_assert(std::is_same_v<Plain, RowUpdate>);
     auto& [query, revision, root, number, pane, version, is_final, table] = value;

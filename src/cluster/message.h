@@ -229,7 +229,8 @@ struct Status {
   Phase phase = Phase::Installing;
   std::string reason{};    // Why it failed.
   std::string answered{};  // NodeQuery::answered, of whoever was armed first.
-  uint64_t nodes = 0;      // That are there and meant,
+  uint64_t nodes = 0;      // That are there,
+  uint64_t meant = 0;      // that have the labels,
   uint64_t armed = 0;      // that count,
   uint64_t silent = 0;     // and that are not heard any more.
   std::vector<Refusal> refusals{};

@@ -125,6 +125,7 @@ inline Status example_status() {
           .reason = "no",
           .answered = "from e in calls",
           .nodes = 3,
+          .meant = 2,
           .armed = 1,
           .silent = 2,
           .refusals = {{.reason = "no function 'f'", .node = "n-1", .nodes = 2}},

@@ -78,7 +78,10 @@ void Node::add_descriptors(std::vector<pollfd>& descriptors) const {
 // --- what is wanted ------------------------------------------------------------------------------
 
 void Node::hear(const Message& message) {
-  if (const auto heard = read_as<Control>(message.bytes)) return control(*heard);
+  if (const auto heard = read_as<Control>(message.bytes)) {
+    const bool is_for_all = message.subject == subjects_.control_of_all();
+    return is_for_all && heard->query.empty() ? greet(*heard) : control(*heard);
+  }
   if (const auto marked = read_as<Mark>(message.bytes)) {
     const auto task = tasks_.find(marked->query);
     if (task == tasks_.end() || task->second.want.revision != marked->revision) return;
@@ -107,6 +110,14 @@ void Node::control(const Control& heard) {
     return;
   }
   if (!is_same) read_want();
+}
+
+// A root has begun to lead, and knows nobody.
+void Node::greet(const Control& heard) {
+  wants_beat_ = true;
+  for (auto& [query, task] : tasks_)
+    task.is_answered_new = true;
+  control(heard);
 }
 
 // All that is wanted, as the keys have it.

@@ -76,6 +76,7 @@ class Node {
 
   void hear(const Message& message);
   void control(const Control& heard);
+  void greet(const Control& heard);
   void read_want();
   void apply(const Control& want);
   void arm(Task& task);

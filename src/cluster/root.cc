@@ -114,7 +114,10 @@ void Root::lead() {
   const auto put = bus_.put(bucket_of(options_.tenant), kRootKey, named, revision);
   if (!put) return;
   leader_ = Revised{.revision = *put, .bytes = named};
-  if (!std::exchange(leads_, true)) take_over();
+  if (std::exchange(leads_, true)) return;
+  take_over();
+  // Who is there?
+  (void)bus_.publish(subjects_.control_of_all(), to_bytes(greeting()));
 }
 
 Expected<void> Root::leave() {
@@ -164,6 +167,7 @@ void Root::take_over() {
     Asked& asked = asked_[each.query];
     asked.want = *control;
     asked.begun_ns = asked.asker_heard_ns = clock_.monotonic_ns();
+    settled_ns_ = clock_.monotonic_ns() + options_.silent_ns;
   }
   take_over_stored();
 }
@@ -348,6 +352,7 @@ void Root::give(Asked& asked) {
     if (asked.phase == Phase::Draining) finish(asked);
     return;
   }
+  if (clock_.monotonic_ns() < settled_ns_) return;
   const stream::Panes panes = panes_of(asked.want);
   const int64_t now = clock_.monotonic_ns() + offset_ns_;
   std::optional<Pane> up_to;
@@ -401,10 +406,13 @@ void Root::send_rows(Asked& asked) {
 
 // Rows are told, and nodes and the log may forget, behind what makes it safe.
 void Root::commit() {
-  const bool has_rows = std::any_of(asked_.begin(), asked_.end(), [](const auto& each) {
-    return !each.second.out.empty() || each.second.phase == Phase::Done;
+  // What is told next.
+  const bool is_urgent = std::any_of(asked_.begin(), asked_.end(), [](const auto& each) {
+    const Asked& asked = each.second;
+    return !asked.out.empty() || asked.stored_phase != asked.phase ||
+           asked.is_answered_stored == asked.answered.empty();
   });
-  if (!has_rows && clock_.monotonic_ns() < next_commit_ns_) return;
+  if (!is_urgent && clock_.monotonic_ns() < next_commit_ns_) return;
   next_commit_ns_ = clock_.monotonic_ns() + kCommitPeriod;
   if (const auto written = write(); !written) {
     if (!std::exchange(is_unsafe_, true)) notes_.push_back(written.error().message);
@@ -420,11 +428,13 @@ void Root::commit() {
 }
 
 Expected<void> Root::write() {
-  if (store_ == nullptr) return {};
   bool has_news = false;
   for (auto& [query, asked] : asked_) {
-    if (!asked.has_merged && asked.out.empty() && asked.stored_phase == asked.phase) continue;
+    const bool is_as_stored = asked.stored_phase == asked.phase &&
+                              asked.is_answered_stored != asked.answered.empty();
+    if (!asked.has_merged && asked.out.empty() && is_as_stored) continue;
     has_news = true;
+    if (store_ == nullptr) continue;
     store_->put(StoredQuery{.want = asked.want,
                             .gives_panes = asked.gives_panes,
                             .phase = asked.phase,
@@ -434,10 +444,11 @@ Expected<void> Root::write() {
     asked.merge.save(*store_, query);
   }
   if (!has_news) return {};
-  CLEW_TRY(store_->commit());
+  if (store_ != nullptr) CLEW_TRY(store_->commit());
   for (auto& [query, asked] : asked_) {
     asked.merge.saved();
     asked.stored_phase = asked.phase;
+    asked.is_answered_stored = !asked.answered.empty();
   }
   return {};
 }
@@ -449,7 +460,8 @@ void Root::finish(Asked& asked) {
         const auto said = asked.nodes.find(each.first);
         return said != asked.nodes.end() && is_alive(each.second) && counts(said->second.state);
       });
-  if (is_waited_for && clock_.monotonic_ns() < asked.drained_ns) return;
+  const int64_t now = clock_.monotonic_ns();
+  if (now < settled_ns_ || (is_waited_for && now < asked.drained_ns)) return;
   if (const auto open = asked.merge.open(); !open.empty() && !asked.answered.empty())
     give(asked, open.back());
   if (!asked.gives_panes && asked.merge.total())
@@ -486,13 +498,18 @@ void Root::tell(Asked& asked) {
   };
   for (const auto& [node, said] : asked.nodes) {
     const auto member = members_.find(node);
-    if (counts(said.state)) ++status.armed;
-    if (member != members_.end() && !is_alive(member->second)) ++status.silent;
+    const bool is_silent = member == members_.end() || !is_alive(member->second);
+    if (is_silent) ++status.silent;
+    if (!is_silent && counts(said.state)) ++status.armed;
     if (!said.reason.empty()) refuse(node, said.reason);
   }
   for (const auto& [node, why] : asked.strangers)
     refuse(node, why);
-  status.nodes = members_.size();
+  for (const auto& [node, member] : members_) {
+    if (!is_alive(member)) continue;
+    ++status.nodes;
+    if (has_labels(member.last.labels, asked.want.labels)) ++status.meant;
+  }
   for (auto& [reason, one] : refusals) {
     if (status.refusals.size() < kRefusalsTold) status.refusals.push_back(std::move(one));
   }

@@ -70,6 +70,7 @@ class Root {
     Merge merge{};
     std::optional<Pane> given{};
     std::optional<Phase> stored_phase{};
+    bool is_answered_stored = false;
     bool has_merged = false;       // Since the last commit.
     std::vector<RowUpdate> out{};  // Rows to be told behind it.
     RowQueue rows{};
@@ -115,6 +116,8 @@ class Root {
   std::optional<Revised> leader_;  // As the key was seen last,
   int64_t leader_seen_ns_ = 0;     // and when it was seen to change.
   int64_t next_lead_ns_ = 0;
+  // Behind a root that has gone: who is there has said so by then.
+  int64_t settled_ns_ = 0;
   uint64_t want_revision_ = 0;
   uint64_t want_key_revision_ = 0;
   std::map<std::string, Asked> asked_;    // By query.

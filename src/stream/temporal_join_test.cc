@@ -24,7 +24,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-struct Event {
+struct Timed {
   bool is_left = false;
   int64_t time = 0;
   std::vector<Value> key;
@@ -66,7 +66,7 @@ class Joining {
   explicit Joining(TemporalShape shape, int64_t slack = 0, TemporalLimits limits = {})
       : slack_(slack), join_(with_widths(shape), limits, pairs_) {}
 
-  void take(const Event& event, int64_t number, Budget budget = {}) {
+  void take(const Timed& event, int64_t number, Budget budget = {}) {
     const std::vector<Value> row{Value{number}, Value{Pairs::text_of(number)}};
     const Moment moment{.time_ns = event.time, .number = static_cast<uint64_t>(number)};
     if (event.is_left) {
@@ -78,7 +78,7 @@ class Joining {
     if (event.time > latest_) latest_ = event.time;
     pass(latest_ - slack_);
   }
-  void take_all(const std::vector<Event>& events) {
+  void take_all(const std::vector<Timed>& events) {
     for (size_t i = 0; i < events.size(); ++i) {
       take(events[i], static_cast<int64_t>(i));
       most_held_ = std::max(most_held_, join_.held());
@@ -115,7 +115,7 @@ class Joining {
 };
 
 // What the words of the language say, and nothing else.
-bool belong_together(const Event& a, const Event& b, const TemporalShape& shape) {
+bool belong_together(const Timed& a, const Timed& b, const TemporalShape& shape) {
   const auto within = static_cast<int64_t>(shape.within_ns);
   if (b.time > a.time + within || b.time < a.time - within) return false;
   if (shape.side == Side::Before && b.time > a.time) return false;
@@ -125,7 +125,7 @@ bool belong_together(const Event& a, const Event& b, const TemporalShape& shape)
 
 // Of events in the order of their times but for `disorder`, which bounds how many there are to look
 // at.
-std::vector<Pair> plainly_joined(const std::vector<Event>& events, const TemporalShape& shape,
+std::vector<Pair> plainly_joined(const std::vector<Timed>& events, const TemporalShape& shape,
                                  int64_t disorder) {
   const int64_t reach = static_cast<int64_t>(shape.within_ns) + 2 * disorder;
   std::vector<Pair> pairs;
@@ -154,16 +154,16 @@ struct Recipe {
   size_t parts = 1;
 };
 
-std::vector<Event> random_events(const Recipe& recipe, uint32_t seed) {
+std::vector<Timed> random_events(const Recipe& recipe, uint32_t seed) {
   std::mt19937 random(seed);
   const auto below = [&random](int64_t end) {
     return std::uniform_int_distribution<int64_t>(0, end - 1)(random);
   };
-  std::vector<Event> events;
+  std::vector<Timed> events;
   int64_t time = 1'000'000;
   for (size_t i = 0; i < recipe.count; ++i) {
     time += below(3);  // Some at once.
-    Event event{.is_left = below(2) == 0, .time = time - below(recipe.disorder + 1), .key = {}};
+    Timed event{.is_left = below(2) == 0, .time = time - below(recipe.disorder + 1), .key = {}};
     for (size_t part = 0; part < recipe.parts; ++part) {
       const int64_t key = below(recipe.keys);
       const bool is_text = recipe.is_text && part % 2 == 0;
@@ -177,7 +177,7 @@ std::vector<Event> random_events(const Recipe& recipe, uint32_t seed) {
 
 void expect_as_plainly(const Recipe& recipe, TemporalShape shape, uint32_t seed) {
   shape.keys = recipe.parts;
-  const std::vector<Event> events = random_events(recipe, seed);
+  const std::vector<Timed> events = random_events(recipe, seed);
   Joining run(shape, recipe.disorder);
   run.take_all(events);
   const std::vector<Pair> wanted = plainly_joined(events, shape, recipe.disorder);
@@ -213,22 +213,22 @@ TEST(TemporalJoin, IsWhatAPlainEvaluatorSaysOfTextAndOfSeveralKeys) {
   expect_as_plainly({.keys = 3, .parts = 3}, {.within_ns = 70, .side = Side::After}, 5);
 }
 
-Event left(int64_t time, Value key = uint64_t{7}) {
+Timed left(int64_t time, Value key = uint64_t{7}) {
   return {.is_left = true, .time = time, .key = {std::move(key)}};
 }
 
-Event right(int64_t time, Value key = uint64_t{7}) {
+Timed right(int64_t time, Value key = uint64_t{7}) {
   return {.is_left = false, .time = time, .key = {std::move(key)}};
 }
 
-std::vector<Pair> joined(TemporalShape shape, const std::vector<Event>& events) {
+std::vector<Pair> joined(TemporalShape shape, const std::vector<Timed>& events) {
   Joining run(shape);
   run.take_all(events);
   return run.sorted();
 }
 
 TEST(TemporalJoin, HasItsBoundsInIt) {
-  const std::vector<Event> events{right(89),  right(90),  right(100), left(100),
+  const std::vector<Timed> events{right(89),  right(90),  right(100), left(100),
                                   right(100), right(110), right(111)};
   EXPECT_THAT(joined({.within_ns = 10}, events),
               ElementsAre(Pair(3, 1), Pair(3, 2), Pair(3, 4), Pair(3, 5)));
@@ -239,7 +239,7 @@ TEST(TemporalJoin, HasItsBoundsInIt) {
 }
 
 TEST(TemporalJoin, TellsTextFromNumbersAndHasNoEqualOfNull) {
-  const std::vector<Event> events{left(100, std::string("7")), left(100, Value{}),
+  const std::vector<Timed> events{left(100, std::string("7")), left(100, Value{}),
                                   left(100, std::string("")),  right(100),
                                   right(100, Value{}),         right(100, std::string(""))};
   EXPECT_THAT(joined({.within_ns = 10}, events), ElementsAre(Pair(2, 5)));
@@ -330,7 +330,7 @@ TEST(TemporalJoin, TakesTimesThatGoBackwards) {
 // A recording can say any time.
 TEST(TemporalJoin, TakesTimesThatGoAnywhere) {
   std::mt19937_64 random(6);
-  std::vector<Event> events;
+  std::vector<Timed> events;
   const std::vector<int64_t> times{INT64_MIN, INT64_MIN + 1, -5, 0, 5, INT64_MAX - 1, INT64_MAX};
   for (size_t i = 0; i < 3'000; ++i) {
     const int64_t time = times[random() % times.size()];

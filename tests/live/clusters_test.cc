@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clusters: real nodes, roots and askers over Debian's NATS server, on one machine. Each node traces
+// all of it, so what they count together is known from the victim's own counts.
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file_descriptor.h"
+#include "cluster/nats_server.h"
+#include "live/child.h"
+#include "live/process_state.h"
+#include "live/server.h"
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::HasSubstr;
+
+class Clusters : public testing::Test {
+ protected:
+  // A victim under a name that no other test's have.
+  Clusters() : name_("clusters_" + std::to_string(getpid())) {
+    fs::copy_file(victim_path("sites"), victim_path(name_));
+  }
+  ~Clusters() override { fs::remove(victim_path(name_)); }
+
+  void SetUp() override {
+    if (!cluster::NatsServer::is_installed()) GTEST_SKIP() << "nats-server is not installed";
+    server_ = std::make_unique<cluster::NatsServer>("jetstream { store_dir: FOLDER/js }\n");
+    server_->start();
+    victim_ = std::make_unique<Victim>(name_);
+  }
+
+  [[nodiscard]] std::string url() const { return "nats://" + server_->place(); }
+  [[nodiscard]] Child begin(std::vector<std::string> arguments, const std::string& ready) const {
+    arguments.insert(arguments.begin(), CLEW_COMMAND);
+    arguments.insert(arguments.end(), {"--cluster", url()});
+    Child child({.arguments = std::move(arguments)});
+    const std::optional<std::string> line = child.read_error_line();
+    EXPECT_THAT(line.value_or(""), HasSubstr(ready));
+    return child;
+  }
+  [[nodiscard]] Child node(const std::string& name, const std::string& zone) const {
+    return begin({"node", "--name", name, "--label", "zone=" + zone}, "node " + name + " is there");
+  }
+  [[nodiscard]] Child root(const std::string& store) const {
+    return begin({"root", "--store", store}, "a root is there");
+  }
+  [[nodiscard]] std::string query() const {
+    return "from e in cluster.Function(\"" + name_ + "!*\") group by e.function "
+           "select new { name = e.function, calls = count() }";
+  }
+  [[nodiscard]] Tracer trace(std::vector<std::string> more = {}) const {
+    more.insert(more.end(), {"--cluster", url()});
+    return Tracer::start(query(), more);
+  }
+  [[nodiscard]] Report ask(const std::string& text, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments = {"run", text, "--json", "--cluster", url()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_clew(arguments);
+  }
+  // The session of a node's only query.
+  static FileDescriptor session_of(const Child& node) {
+    const pid_t session = only_child_of(node.pid());
+    return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, session, 0)));
+  }
+  static bool ends(const FileDescriptor& process) {
+    pollfd one{.fd = process.get(), .events = POLLIN, .revents = 0};
+    return poll(&one, 1, 30'000) == 1;
+  }
+  static void expect_times(const Report& report, const Numbers& truth, uint64_t nodes) {
+    EXPECT_EQ(report.status, 0) << report.error;
+    const Numbers calls = report.calls();
+    size_t compared = 0;
+    for (const auto& [name, count] : truth) {
+      if (!calls.contains(name)) continue;
+      ++compared;
+      EXPECT_EQ(calls.at(name), nodes * count) << name;
+    }
+    EXPECT_GT(compared, 10U);
+  }
+
+  std::string name_;
+  std::unique_ptr<cluster::NatsServer> server_;
+  std::unique_ptr<Victim> victim_;
+};
+
+TEST_F(Clusters, CountWhatAllNodesSee) {
+  const ProcessState before = ProcessState::of(victim_->pid());
+  const Child first = node("n1", "a");
+  const Child second = node("n2", "b");
+  Tracer tracer = trace();
+  const Numbers start = victim_->counts();
+  victim_->run(20);
+  const Numbers truth = difference(start, victim_->counts());
+  expect_times(tracer.finish(), truth, 2);
+  expect_text_equals_file(victim_->pid());
+  expect_no_residue(before, victim_->pid());
+}
+
+TEST_F(Clusters, AskTheNodesThatHaveTheLabel) {
+  const Child first = node("n1", "a");
+  const Child second = node("n2", "b");
+  Tracer tracer = trace({"--on", "zone=b"});
+  const Numbers start = victim_->counts();
+  victim_->run(20);
+  const Numbers truth = difference(start, victim_->counts());
+  expect_times(tracer.finish(), truth, 1);
+}
+
+// Its session ends without it, and what the other one counts is there.
+TEST_F(Clusters, ANodeThatIsKilledLeavesNothingBehind) {
+  const ProcessState before = ProcessState::of(victim_->pid());
+  const Child first = node("n1", "a");
+  const Child second = node("n2", "b");
+  Tracer tracer = trace();
+  const FileDescriptor session = session_of(second);
+  second.signal(SIGKILL);
+  ASSERT_TRUE(ends(session)) << "its session";
+  const Numbers start = victim_->counts();
+  victim_->run(20);
+  const Numbers truth = difference(start, victim_->counts());
+  expect_times(tracer.finish(), truth, 1);
+  expect_text_equals_file(victim_->pid());
+  expect_no_residue(before, victim_->pid());
+}
+
+// What is counted meanwhile waits in the nodes.
+TEST_F(Clusters, LoseNothingWhenTheServerIsKilled) {
+  const Child first = node("n1", "a");
+  const Child second = node("n2", "b");
+  Tracer tracer = trace();
+  const Numbers start = victim_->counts();
+  victim_->run(10);
+  server_->kill();
+  victim_->run(10);
+  server_->start();
+  victim_->run(10);
+  const Numbers truth = difference(start, victim_->counts());
+  expect_times(tracer.finish(), truth, 2);
+}
+
+TEST_F(Clusters, LoseNothingWhenTheRootIsKilled) {
+  const TemporaryFolder folder;
+  std::optional<Child> owner(root(folder.file("store")));
+  const Child first = node("n1", "a");
+  const Child second = node("n2", "b");
+  Tracer tracer = trace();
+  const Numbers start = victim_->counts();
+  victim_->run(10);
+  owner->signal(SIGKILL);
+  (void)owner->wait_for_end();
+  victim_->run(10);
+  owner.emplace(root(folder.file("store")));
+  victim_->run(10);
+  const Numbers truth = difference(start, victim_->counts());
+  expect_times(tracer.finish(), truth, 2);
+}
+
+TEST_F(Clusters, SayWhatIsWrong) {
+  EXPECT_THAT(ask(query()).error, HasSubstr("no node answers at " + url()));
+  const Child only = node("n1", "a");
+  EXPECT_THAT(ask(query(), {"--on", "zone=b"}).error, HasSubstr("no node has the label zone=b"));
+  const Report refused =
+      ask("from e in cluster.Function(\"" + name_ + "!no_such\") select count()");
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.error, HasSubstr("node n1: "));
+  EXPECT_THAT(refused.error, HasSubstr("no function 'no_such' in " + name_));
+  EXPECT_THAT(ask("from e in cluster.Function(\"" + name_ + "!*\") select e.tid").error,
+              HasSubstr("single events do not go through a cluster yet"));
+  EXPECT_THAT(run_clew({"run", query(), "--cluster", "nats://127.0.0.1:1"}).error,
+              HasSubstr("127.0.0.1:1"));
+  EXPECT_THAT(run_clew({"run", query(), "--cluster", "http://127.0.0.1"}).error,
+              HasSubstr("nats://"));
+  EXPECT_THAT(run_clew({"node", "--cluster", url(), "--name", "a.b"}).error, HasSubstr("a.b"));
+}
+
+}  // namespace
+}  // namespace clew::live
