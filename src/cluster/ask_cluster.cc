@@ -54,6 +54,11 @@ class ClusterRun {
   ClusterRun(const ClusterRequest& request, output::RowSink& sink, engine::Notices& notices)
       : request_(request), sink_(sink), notices_(notices), to_sink_(sink) {}
 
+  ClusterRun(const ClusterRun&) = delete;
+  ClusterRun& operator=(const ClusterRun&) = delete;
+  // Nothing of it goes on, however it ended, and another root may lead.
+  ~ClusterRun();
+
   Expected<void> begin();
   Expected<void> run(int stop_descriptor);
 
@@ -90,6 +95,13 @@ class ClusterRun {
   collect::Losses losses_;
   std::vector<std::string> told_;
 };
+
+ClusterRun::~ClusterRun() {
+  if (asker_ && !asker_->is_done()) asker_->end();
+  if (!root_) return;
+  root_->turn();
+  (void)root_->leave();
+}
 
 // What can be known of the text without any program.
 Expected<Ask> ClusterRun::question() {
@@ -159,7 +171,6 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
     // Nobody counts, and nobody ever did.
     if (is_ending_ && !answer_) break;
   }
-  if (root_) (void)root_->leave();
   if (answer_) {
     if (asker_->lost() != 0)
       losses_.lost.push_back(fmt::format("{} messages with rows", asker_->lost()));
