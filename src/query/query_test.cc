@@ -127,6 +127,10 @@ TEST(Query, ItIsKnownBeforehandWhetherItJoins) {
   EXPECT_TRUE(joins_in(
       "from r in (from b in entry(\"b\") join a in entry(\"a\") on a -> b) select count()"));
   EXPECT_FALSE(joins_in(named + "from b in entry(\"b\") select b.pid"));
+  // By time.
+  EXPECT_FALSE(
+      joins_in("from b in entry(\"b\") join a in entry(\"a\") on a.tid equals b.tid "
+               "within 1s"));
 }
 
 TEST(Query, ATextOverTheLimitIsRefused) {
@@ -170,6 +174,18 @@ TEST(Query, NamesThatDoubleAreStoppedByALimit) {
   }
   const Expected<Query> query = parsed(text);
   ASSERT_FALSE(query);
+  EXPECT_THAT(query.error().message, HasSubstr("more than 100000 operations"));
+}
+
+// A key has what its lets stand for.
+TEST(Query, KeysThatDoubleAreStoppedByALimit) {
+  std::string text = "from e in entry(\"f\") let x0 = e.arg0 + 1";
+  for (int i = 1; i < 60; ++i)
+    text += " let x" + std::to_string(i) + " = x" + std::to_string(i - 1) + " + x" +
+            std::to_string(i - 1);
+  text += " join b in entry(\"g\") on b.arg0 equals x59 within 1s select b.pid";
+  const Expected<Query> query = parsed(text);
+  ASSERT_FALSE(query.has_value());
   EXPECT_THAT(query.error().message, HasSubstr("more than 100000 operations"));
 }
 

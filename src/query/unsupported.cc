@@ -57,6 +57,8 @@ Expected<void> check_causes(const std::vector<Source>& sources, const Reporter& 
   for (const Source& source : sources) {
     if (is_unsupported(source)) return fail_unsupported(report, source);
     if (has_field(source.kind, Field::Tid) && !is_recording(source)) continue;
+    if (is_by_time && is_recording(source))
+      return fail(report, {source.span, "a join of recordings"});
     if (is_by_time) {
       return report.fail(source.span, fmt::format("{} happens in the tracer: it is joined with "
                                                   "nothing",

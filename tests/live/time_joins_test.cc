@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::HasSubstr;
 
-constexpr uint64_t kEach = 200;  // Requests of each of the three clients of `relay`.
+constexpr uint64_t kOfEachClient = 200;  // Requests of each of the three clients of `relay`.
 
 // What the query says while the victim does what it is told. Nothing may be missing.
 Report answer_of(Victim& victim, const std::string& query, const std::string& command,
@@ -39,7 +39,7 @@ Report answer_of(Victim& victim, const std::string& query, const std::string& co
 void expect_all_requests(const Report& report) {
   std::set<uint64_t> wanted;
   for (uint64_t client = 1; client <= 3; ++client) {
-    for (uint64_t i = 0; i < kEach; ++i)
+    for (uint64_t i = 0; i < kOfEachClient; ++i)
       wanted.insert(1'000'000 * client + i);
   }
   EXPECT_EQ(report.rows.size(), wanted.size());
@@ -56,7 +56,7 @@ TEST(TimeJoined, HaveTheRequestsOfTwoServers) {
       "equals f.arg0 within 30s after join a in entry(\"relay!front_answer\") on a.arg0 equals "
       "b.arg0 within 30s after select f.arg0 as request, b.time >= f.time && a.time >= b.time as "
       "ordered, b.tid == f.tid as alike, a.tid == f.tid as same",
-      fmt::format("run {}", kEach));
+      fmt::format("run {}", kOfEachClient));
   expect_all_requests(report);
   for (const json& row : report.rows) {
     EXPECT_EQ(row.at("ordered"), 1);
@@ -72,7 +72,7 @@ TEST(TimeJoined, HaveTheRequestsOfTwoProcesses) {
       victim,
       "from f in entry(\"relay!front_request\") join b in entry(\"relay!back_request\") on b.arg0 "
       "equals f.arg0 within 30s after select f.arg0 as request, f.pid, b.pid as other",
-      fmt::format("elsewhere {}", kEach), {"--follow"});
+      fmt::format("elsewhere {}", kOfEachClient), {"--follow"});
   expect_all_requests(report);
   for (const json& row : report.rows) {
     EXPECT_EQ(row.at("pid"), victim.pid());
@@ -159,11 +159,11 @@ TEST(TimeJoined, JoinRowsOfNamedQueries) {
       "b.tid;"
       "from a in entry(\"relay!front_answer\") join p in pairs on p.arg0 equals a.arg0 within 30s "
       "before where p.tid != a.tid select a.arg0 as request",
-      fmt::format("run {}", kEach));
+      fmt::format("run {}", kOfEachClient));
   expect_all_requests(report);
 }
 
-std::vector<std::string> sorted_rows(const Report& report) {
+std::vector<std::string> rows_in_order(const Report& report) {
   std::vector<std::string> rows(report.rows.size());
   std::transform(report.rows.begin(), report.rows.end(), rows.begin(),
                  [](const json& row) { return row.dump(); });
@@ -186,7 +186,7 @@ TEST(TimeJoined, SayTheSameFromAFile) {
   // 0 has itself beside it, and is not joined with that.
   EXPECT_GT(live.rows.size(), 6'000);
   EXPECT_LT(live.rows.size(), 12'000);
-  EXPECT_TRUE(sorted_rows(live) == sorted_rows(again));
+  EXPECT_TRUE(rows_in_order(live) == rows_in_order(again));
 }
 
 TEST(TimeJoined, SayWhatTheyLeaveOut) {
@@ -237,8 +237,9 @@ TEST(TimeJoined, HaveNoPictureAndNoTuples) {
       run_clew({"run",
                 "from k in entry(\"k\") join b in entry(\"b\") on b.tid equals k.tid within 1s "
                 "select k.tid",
-                "-p", std::to_string(getpid()), "--graph", "/dev/null"});
+                "-p", std::to_string(getpid()), "--graph", "none.svg"});
   EXPECT_NE(report.status, 0);
+  EXPECT_THAT(report.error, HasSubstr("only a query with joins by cause"));
 }
 
 }  // namespace
