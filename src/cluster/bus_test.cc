@@ -3,9 +3,11 @@
 #include "cluster/bus.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -209,6 +211,39 @@ TEST_P(BusTest, KeepsTheOrderOfEachEnd) {
   }
   EXPECT_EQ(next_of_one, kMessages);
   EXPECT_EQ(reader->dropped(), 0U);
+}
+
+TEST_P(BusTest, ServesAThreadForEachEnd) {
+  const auto reader = connect();
+  ASSERT_TRUE(reader->make_log("parts", "part.>", kLogBytes));
+  subscribe(*reader, "from.*");
+  constexpr int kMessages = 1000;
+  constexpr int kEntries = 100;
+  const auto work = [](Bus& bus, const std::string& name) {
+    for (int i = 0; i < kMessages; ++i) {
+      publish(bus, "from." + name, std::to_string(i));
+      if (i % (kMessages / kEntries) == 0) append(bus, "part." + name, {}, name);
+      (void)bus.next();
+    }
+  };
+  const auto one = connect();
+  const auto other = connect();
+  std::thread first([&] { work(*one, "one"); });
+  std::thread second([&] { work(*other, "other"); });
+  std::map<std::string, int> next;
+  for (int i = 0; i < 2 * kMessages; ++i) {
+    const auto message = next_message(*reader);
+    EXPECT_TRUE(message);
+    if (!message) break;
+    EXPECT_EQ(text_of(message->bytes), std::to_string(next[message->subject]++));
+  }
+  first.join();
+  second.join();
+  EXPECT_EQ(next["from.one"], kMessages);
+  EXPECT_EQ(next["from.other"], kMessages);
+  const Texts texts = texts_of(read_all(*reader, "parts"));
+  EXPECT_EQ(std::count(texts.begin(), texts.end(), "one"), kEntries);
+  EXPECT_EQ(std::count(texts.begin(), texts.end(), "other"), kEntries);
 }
 
 TEST_P(BusTest, RefusesWhatIsNoSubject) {

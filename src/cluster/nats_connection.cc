@@ -29,8 +29,8 @@ struct NatsConnection::Shared {
   std::map<uint64_t, std::optional<NatsReply>> awaited;  // By the number of the request.
   std::set<std::string> asked_subjects;                  // While they are awaited.
   std::set<std::string> refused_subjects;                // Of these.
-  std::set<std::string> patterns;  // Whose refusal subscribe() tells, if there is one.
-  uint64_t losses = 0;             // Of the connection, so far.
+  std::string pattern;  // Whose refusal subscribe() tells, if there is one.
+  uint64_t losses = 0;  // Of the connection, so far.
 };
 
 namespace {
@@ -60,6 +60,13 @@ std::string text_of(natsConnection* connection) {
   const char* text = nullptr;
   (void)natsConnection_GetLastError(connection, &text);
   return text == nullptr ? "" : text;
+}
+
+// As the server says it: Permissions Violation for Publish to "a.b"
+constexpr std::string_view kOfPublish = "Publish to";
+constexpr std::string_view kOfSubscription = "Subscription to";
+bool is_refusal(const std::string& text, std::string_view of_what, std::string_view subject) {
+  return text.find(fmt::format("{} \"{}\"", of_what, subject)) != std::string::npos;
 }
 
 Bytes bytes_of(const natsMsg* message) {
@@ -328,7 +335,7 @@ Expected<natsSubscription*> NatsConnection::listen(const std::string& pattern,
                                                    const std::string& group) {
   {
     const std::lock_guard lock(shared_->mutex);
-    shared_->patterns.insert(pattern);
+    shared_->pattern = pattern;
   }
   auto closure = std::make_unique<std::shared_ptr<Shared>>(shared_);
   const natsMsgHandler handler = pattern == answers_ + "*" ? on_reply : on_message;
@@ -343,15 +350,18 @@ Expected<natsSubscription*> NatsConnection::listen(const std::string& pattern,
   const bool is_flushed =
       is_connected() && natsConnection_FlushTimeout(
                             connection_, static_cast<int64_t>(options_.timeout.count())) == NATS_OK;
-  // A refusal comes before the answer to a flush, and may be handled behind it.
-  if (is_flushed && text_of(connection_).find(fmt::format("Subscription to \"{}\"", pattern)) !=
-                        std::string::npos) {
-    natsSubscription_Destroy(handle);
-    return fail(ErrorCode::Refused, fmt::format("this end may not subscribe to '{}'", pattern));
+  // A refusal comes before the answer to a flush; its handler, which runs behind it, is waited for,
+  // as it takes the text of the latest refusal for that of its own.
+  const bool is_refused = is_flushed && is_refusal(text_of(connection_), kOfSubscription, pattern);
+  {
+    std::unique_lock lock(shared_->mutex);
+    const auto is_handled = [&] { return shared_->pattern.empty(); };
+    if (is_refused) (void)shared_->changed.wait_for(lock, options_.timeout, is_handled);
+    shared_->pattern.clear();
   }
-  const std::lock_guard lock(shared_->mutex);
-  shared_->patterns.erase(pattern);
-  return handle;
+  if (!is_refused) return handle;
+  natsSubscription_Destroy(handle);
+  return fail(ErrorCode::Refused, fmt::format("this end may not subscribe to '{}'", pattern));
 }
 
 Expected<void> NatsConnection::send(const NatsRequest& request, const std::string& reply) {
@@ -429,11 +439,15 @@ Expected<std::vector<NatsReply>> NatsConnection::ask(std::span<const NatsRequest
 void NatsConnection::on_message(natsConnection*, natsSubscription*, natsMsg* message,
                                 void* closure) {
   const MessageHandle owned(message, &natsMsg_Destroy);
+  // Others than ours, such as a server's own ($JS.EVENT…), match `>` too, and are no subjects of a
+  // bus.
+  const std::string subject = natsMsg_GetSubject(message);
+  if (!check_subject(subject)) return;
   const char* const reply = natsMsg_GetReply(message);
+  const bool has_reply = reply != nullptr && check_subject(reply);
   (*static_cast<std::shared_ptr<Shared>*>(closure))
-      ->arrivals.put({.subject = natsMsg_GetSubject(message),
-                      .reply = reply == nullptr ? "" : reply,
-                      .bytes = bytes_of(message)});
+      ->arrivals.put(
+          {.subject = subject, .reply = has_reply ? reply : "", .bytes = bytes_of(message)});
 }
 
 void NatsConnection::on_reply(natsConnection*, natsSubscription*, natsMsg* message, void* closure) {
@@ -458,23 +472,18 @@ void NatsConnection::on_error(natsConnection* connection, natsSubscription*, nat
                               void* closure) {
   Shared& shared = **static_cast<std::shared_ptr<Shared>*>(closure);
   std::string text = text_of(connection);
-  const auto is_named = [&](const std::string& subject) {
-    return text.find(fmt::format("\"{}\"", subject)) != std::string::npos;
-  };
   if (status == NATS_NOT_PERMITTED) {
     const std::lock_guard lock(shared.mutex);
-    const auto asked =
-        std::find_if(shared.asked_subjects.begin(), shared.asked_subjects.end(), is_named);
-    if (asked != shared.asked_subjects.end()) {
-      shared.refused_subjects.insert(*asked);
-      shared.changed.notify_one();
-      return;
-    }
-    const auto pattern = std::find_if(shared.patterns.begin(), shared.patterns.end(), is_named);
-    if (pattern != shared.patterns.end()) {
-      shared.patterns.erase(pattern);
-      return;
-    }
+    const auto asked = std::find_if(
+        shared.asked_subjects.begin(), shared.asked_subjects.end(),
+        [&](const std::string& subject) { return is_refusal(text, kOfPublish, subject); });
+    const bool is_asked = asked != shared.asked_subjects.end();
+    const bool is_pattern =
+        !shared.pattern.empty() && is_refusal(text, kOfSubscription, shared.pattern);
+    if (is_asked) shared.refused_subjects.insert(*asked);
+    if (is_pattern) shared.pattern.clear();
+    shared.changed.notify_one();
+    if (is_asked || is_pattern) return;
   }
   if (status == NATS_SLOW_CONSUMER) text = "messages come faster than they are taken";
   shared.arrivals.complain(text.empty() ? fmt::format("libnats: {}", natsStatus_GetText(status))
