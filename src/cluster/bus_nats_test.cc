@@ -232,6 +232,68 @@ TEST_F(NatsTest, SaysThatAServerKeepsNoLogs) {
   EXPECT_NE(made.error().message.find("JetStream"), std::string::npos) << made.error().message;
 }
 
+TEST_F(NatsTest, TellsTheLimitOfItsServer) {
+  NatsServer server("max_payload: 65536");
+  server.start();
+  const auto connected = connect_nats({.url = "nats://" + server.place(), .name = "test"});
+  ASSERT_TRUE(connected);
+  const auto published = (*connected)->publish("a", Bytes(65'537));
+  ASSERT_FALSE(published);
+  EXPECT_EQ(published.error().code, ErrorCode::Limit);
+  EXPECT_TRUE((*connected)->publish("a", Bytes(65'536)));
+  EXPECT_TRUE((*connected)->is_connected());
+}
+
+// docs/decisions/bus.md lists these.
+TEST_F(NatsTest, NeedsNoMorePermissionsThanAreListed) {
+  NatsServer server(R"(
+      authorization { users: [
+        { user: maker, password: secret, permissions: {
+            publish: ["$JS.API.STREAM.CREATE.parts", "$JS.API.STREAM.INFO.parts",
+                      "$JS.API.STREAM.UPDATE.parts", "$JS.API.STREAM.CREATE.KV_want",
+                      "$KV.want.query"],
+            subscribe: "_INBOX.>" } }
+        { user: node, password: secret, permissions: {
+            publish: ["part.*.node", "$JS.API.STREAM.MSG.GET.KV_want"],
+            subscribe: "_INBOX_node.>" } }
+        { user: relay, password: secret, permissions: {
+            publish: ["$JS.API.DIRECT.GET.parts", "$JS.API.STREAM.PURGE.parts"],
+            subscribe: "_INBOX.>" } }
+      ] })");
+  server.start();
+  const auto connect = [&](const std::string& user, const std::string& inbox_prefix) {
+    auto end = connect_nats({.url = fmt::format("nats://{}:secret@{}", user, server.place()),
+                             .name = user,
+                             .inbox_prefix = inbox_prefix});
+    EXPECT_TRUE(end) << end.error().message;
+    return std::move(*end);
+  };
+  const auto maker = connect("maker", "_INBOX");
+  ASSERT_TRUE(maker->make_log("parts", "part.>", 1 << 20));
+  ASSERT_TRUE(maker->make_log("parts", "part.>", 2 << 20));
+  ASSERT_TRUE(maker->put("want", "query", bytes_of("text"), 0));
+  const auto node = connect("node", "_INBOX_node");
+  EXPECT_EQ(node->inbox().rfind("_INBOX_node.", 0), 0U);
+  EXPECT_EQ(text_of((*node->get("want", "query"))->bytes), "text");
+  EXPECT_TRUE(node->append("part.q.node", "id", bytes_of("table")));
+  const auto relay = connect("relay", "_INBOX");
+  const auto entries = relay->read("parts", 0, 10);
+  ASSERT_TRUE(entries) << entries.error().message;
+  EXPECT_EQ(entries->size(), 1U);
+  EXPECT_TRUE(relay->forget("parts", 1));
+
+  EXPECT_EQ(node->append("part.q.other", "id", {}).error().code, ErrorCode::Refused);
+  EXPECT_EQ(node->put("want", "query", {}, 1).error().code, ErrorCode::Refused);
+  EXPECT_EQ(node->read("parts", 0, 10).error().code, ErrorCode::Refused);
+  EXPECT_EQ(relay->append("part.q.node", "id", {}).error().code, ErrorCode::Refused);
+  for (Bus* end : {maker.get(), node.get(), relay.get()})
+    EXPECT_TRUE(end->take_complaints().empty());
+  const auto other_inbox = connect_nats(
+      {.url = "nats://node:secret@" + server.place(), .name = "node", .inbox_prefix = "_INBOX"});
+  ASSERT_FALSE(other_inbox);
+  EXPECT_EQ(other_inbox.error().code, ErrorCode::Refused);
+}
+
 // Three servers that keep each entry three times.
 class NatsCluster {
  public:

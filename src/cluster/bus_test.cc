@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "cluster/arrivals.h"
 #include "cluster/bus_world.h"
 
 namespace clew::cluster {
@@ -465,6 +466,24 @@ TEST_P(BusTest, ComesBackWithLogsKeysAndSubscriptions) {
   EXPECT_EQ((*other->get("want", "query"))->revision, *revision);
   publish(*one, "news.a", "fresh");
   EXPECT_EQ(next_text(*other), "fresh");
+}
+
+TEST_P(BusTest, CountsWhatIsNotTaken) {
+  const auto one = connect();
+  const auto reader = connect();
+  subscribe(*reader, "many");
+  constexpr uint64_t kTooMany = 100;
+  const Bytes byte(1);
+  for (uint64_t i = 0; i < kArrivalsMax + kTooMany; ++i)
+    EXPECT_TRUE(one->publish("many", byte));
+  EXPECT_TRUE(try_until(*reader, [&] { return reader->dropped() >= kTooMany; }));
+  uint64_t taken = 0;
+  while (reader->dropped() + taken < kArrivalsMax + kTooMany) {
+    ASSERT_TRUE(next_message(*reader));
+    ++taken;
+  }
+  EXPECT_EQ(reader->dropped() + taken, kArrivalsMax + kTooMany);
+  EXPECT_GT(taken, kArrivalsMax / 2);
 }
 
 TEST_P(BusTest, RefusesForbiddenSubjects) {
