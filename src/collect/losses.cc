@@ -95,7 +95,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 36> kDescriptions = {{
+constexpr std::array<Description, 37> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -169,6 +169,8 @@ constexpr std::array<Description, 36> kDescriptions = {{
      "events joined with a part of what happened before: there was too much"},
     {kDroppedLate, "count of a window not taken: it came later than the window is open ('late')",
      "counts of windows not taken: they came later than the windows are open ('late')"},
+    {kDroppedWindowRows, "count of a window not kept: there are too many keys and panes",
+     "counts of windows not kept: there are too many keys and panes"},
     {kDroppedHeld, "event or row forgotten before its time: too much was held for joins",
      "events and rows forgotten before their time: too much was held for joins"},
     {kDroppedPartners, "event joined with a part of its partners: there were too many",

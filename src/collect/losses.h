@@ -71,6 +71,8 @@ inline constexpr std::string_view kDroppedRequests = "requests_full";
 inline constexpr std::string_view kDroppedJoinRows = "join_rows";
 // Rows of counts that came too late for a window of time, which was closed.
 inline constexpr std::string_view kDroppedLate = "late";
+// The same where too much was kept for windows.
+inline constexpr std::string_view kDroppedWindowRows = "window_rows";
 // Of queries with joins by time: what was forgotten before its time, as too much was held; events
 // that had too many partners; and those that came when theirs could be forgotten.
 inline constexpr std::string_view kDroppedHeld = "held_full";

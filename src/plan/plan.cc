@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "plan/coder.h"
 #include "query/print.h"
+#include "query/window.h"
 
 namespace clew::plan {
 
@@ -284,9 +286,24 @@ Plan make(Query query) {
   return plan;
 }
 
+namespace {
+
+std::string describe(const query::TimeWindow& window) {
+  return fmt::format("{}, from panes of {}, {} behind its end for late counts",
+                     query::print(window), query::print_duration(query::pane_ns(window)),
+                     query::print_duration(window.late_ns));
+}
+
+}  // namespace
+
 std::string print(const Plan& plan, std::string_view part) {
   std::string text;
+  bool has_windows = !plan.query.window.has_value();
   for (const Operator& op : plan.operators) {
+    const bool is_of_rows = op.kind == OperatorKind::Having || op.kind == OperatorKind::Order ||
+                            op.kind == OperatorKind::Take || op.kind == OperatorKind::Columns;
+    if (is_of_rows && !std::exchange(has_windows, true))
+      text += fmt::format("  {:<8} {}\n", name_of(op.tier), describe(*plan.query.window));
     text += fmt::format("  {:<8} {}\n", name_of(op.tier), describe(plan.query, op, part));
   }
   return text;

@@ -556,7 +556,10 @@ collect::Losses Session::losses() {
   collect::Losses all = losses_of_events();
   if (by_cause_ != nullptr) add_joins(by_cause_->counts(), all);
   if (by_time_ != nullptr) add_joins(by_time_->counts(), all);
-  if (windows_) collect::count_cause(all.dropped, collect::kDroppedLate, windows_->late());
+  if (windows_) {
+    collect::count_cause(all.dropped, collect::kDroppedLate, windows_->late());
+    collect::count_cause(all.dropped, collect::kDroppedWindowRows, windows_->dropped());
+  }
   // That none began is said, too.
   if (!input_.plan.contexts.duties.empty()) all.causal[std::string(collect::kCausalRequests)] += 0;
   return all;

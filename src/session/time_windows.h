@@ -32,6 +32,7 @@ class TimeWindows {
   std::vector<stream::Given> advance(int64_t time_ns);
   std::vector<stream::Given> finish() { return windows_->finish(); }
   [[nodiscard]] uint64_t late() const { return windows_->late(); }
+  [[nodiscard]] uint64_t dropped() const { return windows_->dropped(); }
 
   // What was given at once is one interval of the answer.
   [[nodiscard]] output::Interval interval_of(const std::vector<stream::Given>& given);

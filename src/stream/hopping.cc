@@ -52,6 +52,16 @@ bool Hopping::note_change(int64_t pane) {
   return is_wanted;
 }
 
+void Hopping::count(aggregate::Table& pane, const aggregate::CellsByKey::value_type& row) {
+  const bool is_new = !pane.cells().contains(row.first);
+  if (is_new && rows_ == shape_.rows_max) {
+    ++dropped_;
+    return;
+  }
+  rows_ += is_new ? 1 : 0;
+  pane.add(row.first, row.second);
+}
+
 // The rows of a partial table lie side by side by pane.
 void Hopping::add(const aggregate::Table& partial) {
   CLEW_ASSERT(partial.schema() == schema_);
@@ -62,7 +72,7 @@ void Hopping::add(const aggregate::Table& partial) {
     const bool is_wanted = is_real && note_change(pane);
     const bool is_late = !is_real || is_closed(end_of(windows_of(pane).first));
     for (; at != partial.cells().end() && number_in(at->first) == pane; ++at) {
-      if (is_wanted) panes_.try_emplace(pane, schema_).first->second.add(at->first, at->second);
+      if (is_wanted) count(panes_.try_emplace(pane, schema_).first->second, *at);
       late_ += is_late ? 1 : 0;
     }
   }
@@ -94,8 +104,10 @@ std::vector<Given> Hopping::give() {
 }
 
 void Hopping::forget() {
-  while (!panes_.empty() && is_closed(end_of(windows_of(panes_.begin()->first).last)))
+  while (!panes_.empty() && is_closed(end_of(windows_of(panes_.begin()->first).last))) {
+    rows_ -= panes_.begin()->second.size();
     panes_.erase(panes_.begin());
+  }
   while (!versions_.empty() && is_closed(end_of(versions_.begin()->first)))
     versions_.erase(versions_.begin());
 }

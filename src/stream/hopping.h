@@ -32,6 +32,7 @@ class Hopping final : public Windows {
   [[nodiscard]] int64_t begin_of(int64_t window) const;
   [[nodiscard]] int64_t end_of(int64_t window) const;
   bool note_change(int64_t pane);
+  void count(aggregate::Table& pane, const aggregate::CellsByKey::value_type& row);
   [[nodiscard]] Given given(int64_t window);
   void forget();
 

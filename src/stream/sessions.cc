@@ -61,7 +61,7 @@ void Sessions::add(const aggregate::Table& partial) {
 }
 
 // With those that are near enough, which become one.
-void Sessions::join(OfKey& sessions, Session session) const {
+void Sessions::join(OfKey& sessions, Session session) {
   const auto is_before = [this](const Session& each, const Session& other) {
     return plus(each.last_ns, shape_.size_ns) < other.first_ns;
   };
@@ -75,6 +75,11 @@ void Sessions::join(OfKey& sessions, Session session) const {
     session.version = std::max(session.version, end->version);
     ++end;
   }
+  if (begin == end && rows_ == shape_.rows_max) {
+    ++dropped_;
+    return;
+  }
+  rows_ = rows_ + 1 - static_cast<size_t>(end - begin);
   if (begin == end) {
     sessions.insert(begin, std::move(session));
     return;
@@ -110,7 +115,7 @@ std::vector<Given> Sessions::give() {
   ByVersion given;
   for (auto at = sessions_.begin(); at != sessions_.end();) {
     give_some(at->first, at->second, false, given);
-    std::erase_if(at->second, [this](const Session& each) { return is_done(each); });
+    rows_ -= std::erase_if(at->second, [this](const Session& each) { return is_done(each); });
     at = at->second.empty() ? sessions_.erase(at) : std::next(at);
   }
   return in_order(std::move(given));

@@ -33,7 +33,7 @@ class Sessions final : public Windows {
   using ByVersion = std::map<uint64_t, Given>;
 
   std::vector<Given> give() override;
-  void join(OfKey& sessions, Session session) const;
+  void join(OfKey& sessions, Session session);
   void give_some(const aggregate::Key& key, OfKey& sessions, bool all, ByVersion& given) const;
   void give_one(const aggregate::Key& key, Session& session, ByVersion& given) const;
   [[nodiscard]] bool is_over(const Session& session) const;

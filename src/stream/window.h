@@ -17,15 +17,21 @@
 // Times are nanoseconds of one clock, that of the panes' epoch.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "aggregate/table.h"
 #include "stream/pane.h"
 
 namespace clew::stream {
+
+// What is kept of all panes or sessions that are not closed; what more comes is counted and left
+// out.
+inline constexpr size_t kRowsMax = 1'000'000;
 
 struct WindowShape {
   enum class Kind : uint8_t { Hopping, Session };
@@ -34,6 +40,7 @@ struct WindowShape {
   int64_t step_ns = 0;  // Hopping. Both are multiples of a pane.
   int64_t late_ns = 0;
   Panes panes{};
+  size_t rows_max = kRowsMax;
 };
 
 // A window with what is counted in it; or sessions of many keys, each with its own bounds.
@@ -63,8 +70,9 @@ class Windows {
   std::vector<Given> advance(int64_t time_ns);
   // The stream has ended: what was not given yet.
   virtual std::vector<Given> finish() = 0;
-  // How many rows of partial tables came too late for a window of theirs.
+  // How many rows of partial tables came too late for a window of theirs, or were too many.
   [[nodiscard]] uint64_t late() const { return late_; }
+  [[nodiscard]] uint64_t dropped() const { return dropped_; }
 
  protected:
   virtual std::vector<Given> give() = 0;
@@ -75,6 +83,8 @@ class Windows {
   const aggregate::TableSchema schema_;
   int64_t watermark_ns_ = std::numeric_limits<int64_t>::min();
   uint64_t late_ = 0;
+  uint64_t dropped_ = 0;
+  size_t rows_ = 0;  // That are kept.
 };
 
 }  // namespace clew::stream

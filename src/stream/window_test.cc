@@ -285,6 +285,7 @@ class Stream {
   std::vector<std::string> advance(int64_t time) { return texts(windows_->advance(time)); }
   std::vector<std::string> finish() { return texts(windows_->finish()); }
   [[nodiscard]] uint64_t late() const { return windows_->late(); }
+  [[nodiscard]] uint64_t dropped() const { return windows_->dropped(); }
 
  private:
   static std::vector<std::string> texts(const std::vector<Given>& all) {
@@ -369,6 +370,27 @@ TEST(SessionWindow, TakesThePlaceOfThoseThatALateEventJoins) {
   stream.event(18);
   EXPECT_THAT(stream.advance(51), ElementsAre("10-26 v2: 0x3"));
   EXPECT_EQ(stream.late(), 0U);
+}
+
+TEST(AnyWindow, CountsWhatIsTooMuch) {
+  WindowShape shape = tumbling(10, 5);
+  shape.rows_max = 2;
+  Stream stream(shape);
+  for (const int64_t key : {1, 2, 3, 1, 3})
+    stream.event(12, key);
+  EXPECT_EQ(stream.dropped(), 2U);
+  EXPECT_THAT(stream.advance(25), ElementsAre("10-20 v1: 1x2 2x1"));
+  stream.event(26, 3);  // There is room again.
+  EXPECT_THAT(stream.finish(), ElementsAre("20-30 v1 part: 3x1"));
+
+  shape.kind = WindowShape::Kind::Session;
+  Stream sessions(shape);
+  for (const int64_t key : {1, 2, 3, 1})
+    sessions.event(12, key);
+  EXPECT_EQ(sessions.dropped(), 1U);
+  EXPECT_THAT(sessions.advance(100), ElementsAre("12-12 v1: 1x2 2x1"));
+  sessions.event(100, 3);
+  EXPECT_THAT(sessions.finish(), ElementsAre("100-100 v1 part: 3x1"));
 }
 
 TEST(AnyWindow, LeavesOutPanesOfNoTime) {

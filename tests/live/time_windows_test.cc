@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows of time over real programs: what they count is what the victims counted, each event is in
 // the window of its own time, and a file of events gives the rows that its events say.
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -23,7 +24,7 @@ using testing::HasSubstr;
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr uint64_t kKeys = 40'000;  // More than half a second of them.
+constexpr uint64_t kPacedKeys = 40'000;  // More than half a second of them.
 constexpr int64_t kMs = 1'000'000;
 
 // Of `keys`, whose keys are 0, 1, 2, …, each once.
@@ -40,8 +41,8 @@ int64_t number(const Json& row, const char* name) {
 Report trace_keys(const std::string& query, const std::vector<std::string>& more = {}) {
   Victim victim("keys");
   Tracer tracer = Tracer::attach(victim.pid(), query, more);
-  victim.ask("paced " + std::to_string(kKeys));
-  EXPECT_EQ(victim.counts().at("take_key"), kKeys);
+  victim.ask("paced " + std::to_string(kPacedKeys));
+  EXPECT_EQ(victim.counts().at("take_key"), kPacedKeys);
   Report report = tracer.finish();
   EXPECT_EQ(report.status, 0) << report.error;
   EXPECT_EQ(report.lost(), 0U) << report.summary;
@@ -68,7 +69,7 @@ void expect_all_keys(const std::map<int64_t, Json>& rows, int64_t size_ns) {
     EXPECT_LT(number(row, "latest"), start + size_ns) << row;
     next = number(row, "last") + 1;
   }
-  EXPECT_EQ(next, kKeys);
+  EXPECT_EQ(next, kPacedKeys);
 }
 
 TEST(TimeWindows, EachCallIsCountedOnceInTheWindowOfItsTime) {
@@ -95,8 +96,8 @@ TEST(TimeWindows, ProcessesHaveTheSameWindows) {
       "from k in entry(\"keys!take_key\") groupby k.pid window tumbling 50ms select k.pid, "
       "window.start, n = count()",
       {"-p", std::to_string(other.pid())});
-  one.tell("paced " + std::to_string(kKeys));
-  other.ask("paced " + std::to_string(kKeys / 2));
+  one.tell("paced " + std::to_string(kPacedKeys));
+  other.ask("paced " + std::to_string(kPacedKeys / 2));
   EXPECT_EQ(one.answer().count("result"), 1U);
   const Report report = tracer.finish();
   ASSERT_EQ(report.status, 0) << report.error;
@@ -106,7 +107,8 @@ TEST(TimeWindows, ProcessesHaveTheSameWindows) {
     last[{number(row, "window.start"), row.at("pid").get<pid_t>()}] = row.at("n").get<uint64_t>();
   for (const auto& [place, count] : last)
     sums[place.second] += count;
-  EXPECT_EQ(sums, (std::map<pid_t, uint64_t>{{one.pid(), kKeys}, {other.pid(), kKeys / 2}}));
+  EXPECT_EQ(sums,
+            (std::map<pid_t, uint64_t>{{one.pid(), kPacedKeys}, {other.pid(), kPacedKeys / 2}}));
 }
 
 TEST(TimeWindows, HoppingOnesHaveEachCallAsOftenAsTheyOverlap) {
@@ -120,14 +122,14 @@ TEST(TimeWindows, HoppingOnesHaveEachCallAsOftenAsTheyOverlap) {
     EXPECT_LT(number(row, "latest"), start + 150 * kMs) << row;
     sum += row.at("n").get<uint64_t>();
   }
-  EXPECT_EQ(sum, 3 * kKeys);
+  EXPECT_EQ(sum, 3 * kPacedKeys);
 }
 
 // The victim pauses for a millisecond behind every 64th key.
 TEST(TimeWindows, SessionsEndWhereTheVictimPauses) {
   const Report report = trace_keys(windows_of("session 1ms"));
   const std::map<int64_t, Json> rows = by_start(report);
-  EXPECT_GT(rows.size(), kKeys / 64 / 2);
+  EXPECT_GT(rows.size(), kPacedKeys / 64 / 2);
   int64_t next = 0;
   int64_t end = 0;
   for (const auto& [start, row] : rows) {
@@ -140,7 +142,7 @@ TEST(TimeWindows, SessionsEndWhereTheVictimPauses) {
     EXPECT_EQ(end, number(row, "latest"));
     next = number(row, "last") + 1;
   }
-  EXPECT_EQ(next, kKeys);
+  EXPECT_EQ(next, kPacedKeys);
 }
 
 TEST(TimeWindows, OfTheKernelsSourcesAsWell) {
@@ -149,7 +151,7 @@ TEST(TimeWindows, OfTheKernelsSourcesAsWell) {
       victim.pid(),
       "from s in syscall(\"clock_nanosleep\") window tumbling 50ms select window.start, n = "
       "count(), earliest = min(s.time), latest = max(s.time)");
-  victim.ask("paced " + std::to_string(kKeys));
+  victim.ask("paced " + std::to_string(kPacedKeys));
   const Report report = tracer.finish();
   ASSERT_EQ(report.status, 0) << report.error;
   uint64_t sum = 0;
@@ -158,7 +160,7 @@ TEST(TimeWindows, OfTheKernelsSourcesAsWell) {
     EXPECT_GE(number(row, "earliest"), start) << row;
     EXPECT_LT(number(row, "latest"), start + 50 * kMs) << row;
   }
-  EXPECT_EQ(sum, kKeys / 64);
+  EXPECT_EQ(sum, kPacedKeys / 64);
 }
 
 TEST(TimeWindows, OfJoinedRows) {
@@ -299,7 +301,7 @@ TEST_F(TimeWindowsOfFile, AnyFormatHasItsColumns) {
                            "SELECT sum(count), max(version), min(\"window.start\" = begin_ns) "
                            "FROM rows JOIN intervals ON interval = number"}})
           .wait_for_end();
-  EXPECT_EQ(asked.output, std::to_string(kKeys) + "|1|1\n");
+  EXPECT_EQ(asked.output, std::to_string(kPacedKeys) + "|1|1\n");
 }
 
 TEST_F(TimeWindowsOfFile, EveryIsStillAnError) {
