@@ -7,9 +7,10 @@ _clew_options() {
     --allow-missing -y --yes -f --follow --allow-late-uprobe-danger --uprobes --no-uprobes --copies \
     --plan"
   local output="--for --every --format --json --csv --chart --stream --sqlite --folded --svg \
-    -o --output --spill --from --graph --graph-of -q --quiet -v --verbose"
+    -o --output --spill --from --graph --graph-of --on -q --quiet -v --verbose"
+  local cluster="--cluster --tenant --ca --certificate --key --credentials --replicas"
   case "$1" in
-    run) echo "$request $output" ;;
+    run) echo "$request $output $cluster" ;;
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
       --fuel --format --json" ;;
     record) echo "-p --pid --policy --group -o --output --each --no-cache --no-follow -q --quiet -v --verbose" ;;
@@ -19,6 +20,8 @@ _clew_options() {
       --usdt --vocabulary -v --verbose" ;;
     explain) echo "$request --programs --code --run --for --json -v --verbose" ;;
     doctor) echo "-p --pid --stop --cause --vocabulary --id --for --json -v --verbose" ;;
+    node) echo "$cluster --name --label -q --quiet -v --verbose" ;;
+    root) echo "$cluster --store --name -q --quiet -v --verbose" ;;
     ps) echo "--json -v --verbose" ;;
     detach) echo "--force -v --verbose" ;;
   esac
@@ -38,7 +41,8 @@ _clew_value() {
     --for | --every) mapfile -t COMPREPLY < <(compgen -W "100ms 1s 5s 10s 1m" -- "$2") ;;
     --plan) mapfile -t COMPREPLY < <(compgen -W "emit in-place" -- "$2") ;;
     --graph-of) mapfile -t COMPREPLY < <(compgen -W "slowest first last" -- "$2") ;;
-    -o | --output | --spill | --from | --graph | --file | --vocabulary | --ext | --source | --policy | --bundle | --gdb)
+    -o | --output | --spill | --from | --graph | --file | --vocabulary | --ext | --source | --policy | --bundle | --gdb | \
+      --ca | --certificate | --key | --credentials | --store)
       mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
     *) return 1 ;;
   esac
@@ -49,10 +53,10 @@ _clew() {
   local verb="" word
   COMPREPLY=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | ps | detach) verb="$word" && break ;; esac
+    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | node | root | ps | detach) verb="$word" && break ;; esac
   done
   if [[ -z $verb ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor ps detach \
+    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor node root ps detach \
       --help --version" -- "$current")
     return
   fi

@@ -107,8 +107,7 @@ ClusterRun::~ClusterRun() {
 Expected<Ask> ClusterRun::question() {
   const engine::Request& query = request_.query;
   const query::SourcePlaces places = CLEW_TRY(query::places_of_sources(query.text));
-  if (places.joins)
-    return fail(ErrorCode::InvalidQuery, "joins do not go through a cluster yet");
+  if (places.joins) return fail(ErrorCode::InvalidQuery, "joins do not go through a cluster yet");
   every_ns_ = query.every_ns ? query.every_ns : places.every_ns;
   for_ns_ = query.for_ns ? query.for_ns : places.for_ns;
   // A bound of the events' time is one, too, where the text can be understood alone.
@@ -133,8 +132,7 @@ Expected<void> ClusterRun::begin() {
 }
 
 void ClusterRun::wait(int stop_descriptor) const {
-  std::vector<pollfd> descriptors{
-      {.fd = asker_->descriptor(), .events = POLLIN, .revents = 0}};
+  std::vector<pollfd> descriptors{{.fd = asker_->descriptor(), .events = POLLIN, .revents = 0}};
   if (!is_ending_) descriptors.push_back({.fd = stop_descriptor, .events = POLLIN, .revents = 0});
   int64_t until = std::min(asker_->next_ns(), now() + kSecond / 5);
   if (root_) {
@@ -229,14 +227,14 @@ Expected<void> ClusterRun::check_nodes(const Status& status) const {
   uint64_t refused = 0;
   for (const Refusal& one : status.refusals)
     refused += one.nodes;
-  const bool is_refused = status.phase != Phase::Installing && status.meant != 0 &&
-                          refused >= status.meant;
+  const bool is_refused =
+      status.phase != Phase::Installing && status.meant != 0 && refused >= status.meant;
   if (is_refused) {
     const Refusal& first = status.refusals[0];
     return fail(ErrorCode::Refused,
-                first.nodes == 1 ? fmt::format("node {}: {}", first.node, first.reason)
-                                 : fmt::format("{} nodes, as {}: {}", first.nodes, first.node,
-                                               first.reason));
+                first.nodes == 1
+                    ? fmt::format("node {}: {}", first.node, first.reason)
+                    : fmt::format("{} nodes, as {}: {}", first.nodes, first.node, first.reason));
   }
   if (waited < kArmWait) return {};
   return fail(ErrorCode::NotFound, fmt::format("none of {} nodes has answered", status.meant));
@@ -246,9 +244,8 @@ Expected<void> ClusterRun::check_nodes(const Status& status) const {
 Expected<void> ClusterRun::begin_answer(const Status& status) {
   auto query = query::parse_any({.name = "answer", .text = status.answered}, {});
   if (!query) {
-    return fail(ErrorCode::Refused,
-                fmt::format("what the nodes answer cannot be read here: {}",
-                            query.error().message));
+    return fail(ErrorCode::Refused, fmt::format("what the nodes answer cannot be read here: {}",
+                                                query.error().message));
   }
   plan_.emplace(plan::plain(std::move(*query)));
   answer_.emplace(*plan_, clock_.realtime_ns() - clock_.monotonic_ns(), to_sink_);
@@ -263,10 +260,9 @@ Expected<void> ClusterRun::begin_answer(const Status& status) {
 void ClusterRun::tell_refusals(const Status& status) {
   if (status.phase == Phase::Installing) return;
   for (const Refusal& one : status.refusals) {
-    std::string text =
-        one.nodes == 1
-            ? fmt::format("node {} is left out: {}", one.node, one.reason)
-            : fmt::format("{} nodes are left out, as {}: {}", one.nodes, one.node, one.reason);
+    std::string text = one.nodes == 1 ? fmt::format("node {} is left out: {}", one.node, one.reason)
+                                      : fmt::format("{} nodes are left out, as {}: {}", one.nodes,
+                                                    one.node, one.reason);
     if (std::find(told_.begin(), told_.end(), text) != told_.end()) continue;
     notices_.warning(text);
     told_.push_back(std::move(text));

@@ -51,13 +51,12 @@ class Cluster : public testing::Test {
     ASSERT_TRUE(root_->root.begin());
   }
   void ask(bool gives_panes = true, Labels labels = {}) {
-    asker_ = std::make_unique<TestAsker>(
-        hub(), clock_,
-        Ask{.query = "q1",
-            .text = kFakeText,
-            .labels = std::move(labels),
-            .width_ns = kSecond,
-            .gives_panes = gives_panes});
+    asker_ = std::make_unique<TestAsker>(hub(), clock_,
+                                         Ask{.query = "q1",
+                                             .text = kFakeText,
+                                             .labels = std::move(labels),
+                                             .width_ns = kSecond,
+                                             .gives_panes = gives_panes});
     ASSERT_TRUE(asker_->asker.begin());
   }
 

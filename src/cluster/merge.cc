@@ -138,8 +138,7 @@ std::vector<NodeMark> Merge::marks() const {
   std::vector<NodeMark> marks;
   for (const auto& [who, member] : members_) {
     if (member.merged.mark() == PaneSet::kNone) continue;
-    marks.push_back(
-        {.node = who.first, .incarnation = who.second, .mark = member.merged.mark()});
+    marks.push_back({.node = who.first, .incarnation = who.second, .mark = member.merged.mark()});
   }
   return marks;
 }

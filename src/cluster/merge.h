@@ -47,7 +47,8 @@ class Merge {
   // Puts what has changed since saved() into the store's next commit.
   void save(Store& store, const std::string& query) const;
   void saved();
-  // What a root before had merged. Panes that it gave are given again, as they were. Once, at first.
+  // What a root before had merged. Panes that it gave are given again, as they were. Once, at
+  // first.
   Expected<void> restore(const StoredAnswer& stored);
 
   // Forgets tables of panes up to this one; corrections of them come no more.

@@ -78,7 +78,7 @@ struct Control {
   bool is_wanted = false;
   Digest digest{};                              // Of the text.
   std::string text{};                           // Empty: who does not have it reads it.
-  std::vector<std::string> name_patterns{};  // Of processes, beside what the text says.
+  std::vector<std::string> name_patterns{};     // Of processes, beside what the text says.
   std::map<std::string, std::string> labels{};  // A node that has not all of these is not meant.
   int64_t epoch_ns = 0;
   int64_t width_ns = 1;
@@ -96,7 +96,7 @@ struct NodeQuery {
   Pane closed = std::numeric_limits<Pane>::min();  // This and all before it; at first none.
   Digest schema{};                                 // Of what is answered:
   std::string answered{};  // its text in normal form; empty where the root has it.
-  std::string reason{};                            // Why it was refused or lost.
+  std::string reason{};    // Why it was refused or lost.
   std::vector<PaneRange> lost{};
   bool operator==(const NodeQuery&) const = default;
 };

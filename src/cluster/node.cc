@@ -30,9 +30,8 @@ Node::Node(Bus& bus, NodeSessions& sessions, const Clock& clock, NodeOptions opt
       heard_ns_(clock.monotonic_ns()) {}
 
 Expected<void> Node::begin() {
-  for (const std::string& subject :
-       {subjects_.control_of_all(), subjects_.control(options_.name),
-        subjects_.again(options_.name), subjects_.mark("*")}) {
+  for (const std::string& subject : {subjects_.control_of_all(), subjects_.control(options_.name),
+                                     subjects_.again(options_.name), subjects_.mark("*")}) {
     CLEW_TRY(bus_.subscribe(subject));
   }
   was_connected_ = bus_.is_connected();
@@ -161,11 +160,11 @@ void Node::apply(const Control& want) {
     return;
   }
   if (!has_labels(options_.labels, want.labels)) return;
-  Task& task = tasks_
-                   .emplace(want.query, Task{.want = want,
-                                             .session = nullptr,
-                                             .spill = Spill(options_.spill_bytes_max)})
-                   .first->second;
+  Task& task =
+      tasks_
+          .emplace(want.query,
+                   Task{.want = want, .session = nullptr, .spill = Spill(options_.spill_bytes_max)})
+          .first->second;
   task.said.query = want.query;
   task.said.revision = want.revision;
   arm(task);
@@ -176,7 +175,8 @@ void Node::arm(Task& task) {
     return each.second.session != nullptr;
   });
   if (static_cast<size_t>(running) >= kQueriesMax)
-    return close(task, fmt::format("this node runs {} queries, and more are not possible", running));
+    return close(task,
+                 fmt::format("this node runs {} queries, and more are not possible", running));
   if (digest_of(task.want.text) != task.want.digest)
     return close(task, "the query's text is not what was announced");
   auto session = sessions_.begin({.text = task.want.text,
@@ -215,8 +215,9 @@ void Node::expire() {
   for (auto& [query, task] : tasks_) {
     const bool is_over = silent > static_cast<int64_t>(task.want.lease_ns);
     if (!is_over || task.session == nullptr || task.said.state != NodeState::Armed) continue;
-    notes_.push_back(fmt::format("query {}: no root has answered for {} s, its probes are taken out",
-                                 query, silent / kSecond));
+    notes_.push_back(
+        fmt::format("query {}: no root has answered for {} s, its probes are taken out", query,
+                    silent / kSecond));
     task.said.state = NodeState::Expired;
     task.session->stop();
     wants_beat_ = true;
@@ -264,8 +265,8 @@ void Node::close(Task& task, const std::string& why) {
   task.ended_ns = clock_.monotonic_ns();
   const bool was_armed = task.said.state != NodeState::Offered;
   if (task.said.state != NodeState::Expired)
-    task.said.state = why.empty() ? NodeState::Closed
-                                  : (was_armed ? NodeState::Lost : NodeState::Refused);
+    task.said.state =
+        why.empty() ? NodeState::Closed : (was_armed ? NodeState::Lost : NodeState::Refused);
   task.said.reason = why;
   if (!why.empty()) notes_.push_back(fmt::format("query {}: {}", task.want.query, why));
   wants_beat_ = true;

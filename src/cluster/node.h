@@ -66,7 +66,7 @@ class Node {
     Control want;
     std::unique_ptr<NodeSession> session;  // Null: none runs.
     NodeQuery said{};
-    std::string answered{};  // NodeQuery::answered,
+    std::string answered{};        // NodeQuery::answered,
     bool is_answered_new = false;  // which the root has not heard.
     Spill spill;
     Pane taken = std::numeric_limits<Pane>::min();  // The last pane that the session gave.

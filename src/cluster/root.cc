@@ -107,8 +107,7 @@ void Root::lead() {
     asked_.clear();
     return;
   }
-  const bool is_vacant =
-      leader_->bytes.empty() || now - leader_seen_ns_ >= options_.takeover_ns;
+  const bool is_vacant = leader_->bytes.empty() || now - leader_seen_ns_ >= options_.takeover_ns;
   if (!is_ours && !is_vacant) return;
   const Bytes named = to_bytes(Leader{.root = options_.name});
   const auto put = bus_.put(bucket_of(options_.tenant), kRootKey, named, revision);
@@ -244,8 +243,7 @@ Expected<void> Root::want(Asked& asked) {
   const std::string key = want_key(asked.want.query);
   const std::optional<Revised> known = CLEW_TRY(bus_.get(bucket, key));
   CLEW_TRY(bus_.put(bucket, key, to_bytes(asked.want), known ? known->revision : 0));
-  want_key_revision_ =
-      CLEW_TRY(bus_.put(bucket, kWantKey, to_bytes(all), want_key_revision_));
+  want_key_revision_ = CLEW_TRY(bus_.put(bucket, kWantKey, to_bytes(all), want_key_revision_));
   return bus_.publish(subjects_.control_of_all(), to_bytes(asked.want));
 }
 
@@ -320,8 +318,7 @@ void Root::install(Asked& asked) {
   }
   const bool is_late = now - asked.begun_ns > options_.install_ns;
   // A node that has just begun to work out what it is asked may still be refused.
-  const bool may_go_on = armed > 0 ? waited_for == 0 || is_late
-                                   : waited_for == 0 && is_late;
+  const bool may_go_on = armed > 0 ? waited_for == 0 || is_late : waited_for == 0 && is_late;
   if (!may_go_on) return;
   asked.phase = Phase::Running;
   asked.has_news = true;
@@ -430,8 +427,8 @@ void Root::commit() {
 Expected<void> Root::write() {
   bool has_news = false;
   for (auto& [query, asked] : asked_) {
-    const bool is_as_stored = asked.stored_phase == asked.phase &&
-                              asked.is_answered_stored != asked.answered.empty();
+    const bool is_as_stored =
+        asked.stored_phase == asked.phase && asked.is_answered_stored != asked.answered.empty();
     if (!asked.has_merged && asked.out.empty() && is_as_stored) continue;
     has_news = true;
     if (store_ == nullptr) continue;
@@ -455,17 +452,15 @@ Expected<void> Root::write() {
 
 // Once all nodes have closed it, or it has taken too long.
 void Root::finish(Asked& asked) {
-  const bool is_waited_for =
-      std::any_of(members_.begin(), members_.end(), [&](const auto& each) {
-        const auto said = asked.nodes.find(each.first);
-        return said != asked.nodes.end() && is_alive(each.second) && counts(said->second.state);
-      });
+  const bool is_waited_for = std::any_of(members_.begin(), members_.end(), [&](const auto& each) {
+    const auto said = asked.nodes.find(each.first);
+    return said != asked.nodes.end() && is_alive(each.second) && counts(said->second.state);
+  });
   const int64_t now = clock_.monotonic_ns();
   if (now < settled_ns_ || (is_waited_for && now < asked.drained_ns)) return;
   if (const auto open = asked.merge.open(); !open.empty() && !asked.answered.empty())
     give(asked, open.back());
-  if (!asked.gives_panes && asked.merge.total())
-    give(asked, *asked.merge.total(), 0, 1, true);
+  if (!asked.gives_panes && asked.merge.total()) give(asked, *asked.merge.total(), 0, 1, true);
   asked.phase = Phase::Done;
   asked.ended_ns = clock_.monotonic_ns();
   asked.has_news = true;
@@ -475,10 +470,9 @@ void Root::mark(Asked& asked) {
   if (!std::exchange(asked.has_merged, false)) return;
   const std::vector<NodeMark> marks = asked.merge.marks();
   if (marks.empty()) return;
-  (void)bus_.publish(subjects_.mark(asked.want.query),
-                     to_bytes(Mark{.query = asked.want.query,
-                                   .revision = asked.want.revision,
-                                   .marks = marks}));
+  (void)bus_.publish(
+      subjects_.mark(asked.want.query),
+      to_bytes(Mark{.query = asked.want.query, .revision = asked.want.revision, .marks = marks}));
 }
 
 // To whoever asked.

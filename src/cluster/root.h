@@ -63,8 +63,8 @@ class Root {
     int64_t asker_heard_ns = 0;
     int64_t drained_ns = 0;  // No node is waited for any longer.
     int64_t ended_ns = 0;
-    std::string answered{};  // NodeQuery::answered, of who was armed first,
-    Digest schema{};         // and of its table.
+    std::string answered{};                          // NodeQuery::answered, of who was armed first,
+    Digest schema{};                                 // and of its table.
     std::map<std::string, NodeQuery> nodes{};        // As they have said last.
     std::map<std::string, std::string> strangers{};  // Nodes whose tables are others, and why.
     Merge merge{};
@@ -120,12 +120,12 @@ class Root {
   int64_t settled_ns_ = 0;
   uint64_t want_revision_ = 0;
   uint64_t want_key_revision_ = 0;
-  std::map<std::string, Asked> asked_;    // By query.
+  std::map<std::string, Asked> asked_;     // By query.
   std::map<std::string, Member> members_;  // By node.
   std::vector<Beat> beats_;                // That are to be looked at behind the log.
   uint64_t read_ = 0;                      // Up to here the log was read.
   bool has_partials_ = true;
-  uint64_t forgotten_ = 0;                 // Up to here the log is forgotten.
+  uint64_t forgotten_ = 0;  // Up to here the log is forgotten.
   int64_t next_commit_ns_ = 0;
   bool is_unsafe_ = false;  // The store fails.
   int64_t next_tell_ns_ = 0;

@@ -92,7 +92,8 @@ Expected<void> write_all(int socket, std::span<const std::byte> bytes) {
     const ssize_t written = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (written > 0) bytes = bytes.subspan(static_cast<size_t>(written));
     if (written >= 0 || errno == EINTR) continue;
-    if (errno != EAGAIN) return fail(ErrorCode::Io, "cannot write to a socket: " + error_text(errno));
+    if (errno != EAGAIN)
+      return fail(ErrorCode::Io, "cannot write to a socket: " + error_text(errno));
     pollfd waits{.fd = socket, .events = POLLOUT, .revents = 0};
     (void)poll(&waits, 1, -1);
   }

@@ -86,10 +86,10 @@ void SessionProcess::finish(std::vector<Frame>& frames, const std::string& why) 
   socket_.reset();
   (void)waitpid(std::exchange(pid_, 0), &status, 0);
   if (std::exchange(is_over_, true)) return;
-  frames.push_back({.kind = FrameKind::Failed,
-                    .pane = static_cast<int64_t>(ErrorCode::Io),
-                    .text = "the session's process " + end_of(status) +
-                            (why.empty() ? "" : ": " + why)});
+  frames.push_back(
+      {.kind = FrameKind::Failed,
+       .pane = static_cast<int64_t>(ErrorCode::Io),
+       .text = "the session's process " + end_of(status) + (why.empty() ? "" : ": " + why)});
 }
 
 class SpawnFiles {
@@ -124,8 +124,8 @@ Expected<std::unique_ptr<NodeSession>> SessionProcesses::begin(const SessionWant
     words.push_back(word.data());
   words.push_back(nullptr);
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, words[0], files.get(), attributes.get(), words.data(),
-                                environ);
+  const int error =
+      posix_spawn(&pid, words[0], files.get(), attributes.get(), words.data(), environ);
   if (error != 0)
     return fail(ErrorCode::Io, fmt::format("cannot begin a session: {}", error_text(error)));
   auto session = std::make_unique<SessionProcess>(pid, std::move(ours));

@@ -55,14 +55,12 @@ class Store::Database {
   }
 
   void run(const char* sql) {
-    if (problem_.empty())
-      check(sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr));
+    if (problem_.empty()) check(sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr));
   }
   // Null after an error.
   Statement prepare(const char* sql) {
     sqlite3_stmt* statement = nullptr;
-    if (problem_.empty())
-      check(sqlite3_prepare_v2(database_.get(), sql, -1, &statement, nullptr));
+    if (problem_.empty()) check(sqlite3_prepare_v2(database_.get(), sql, -1, &statement, nullptr));
     return Statement(statement);
   }
   // True: there is a row.
@@ -146,8 +144,7 @@ std::string text_in(sqlite3_stmt* statement, int column) {
 }
 
 Bytes bytes_in(sqlite3_stmt* statement, int column) {
-  const auto* const begin =
-      static_cast<const std::byte*>(sqlite3_column_blob(statement, column));
+  const auto* const begin = static_cast<const std::byte*>(sqlite3_column_blob(statement, column));
   const auto size = static_cast<size_t>(sqlite3_column_bytes(statement, column));
   return begin == nullptr ? Bytes() : Bytes(begin, begin + size);
 }
@@ -172,14 +169,13 @@ Store::~Store() = default;
 Expected<std::unique_ptr<Store>> Store::open(const std::string& directory) {
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     return fail(ErrorCode::Io, fmt::format("cannot make {}: {}", directory, error_text(errno)));
-  FileDescriptor lock(
-      ::open((directory + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  FileDescriptor lock(::open((directory + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock.valid())
     return fail(ErrorCode::Io, fmt::format("cannot write {}: {}", directory, error_text(errno)));
   if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
     return fail(ErrorCode::Refused, fmt::format("another root has {}", directory));
-  auto database = std::make_unique<Database>(file_in(directory),
-                                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  auto database =
+      std::make_unique<Database>(file_in(directory), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   database->hold(std::move(lock));
   database->run("pragma journal_mode=wal; pragma synchronous=full;");
   const bool is_new = database->number_of("select count(*) from sqlite_master") == 0;
@@ -245,14 +241,13 @@ Expected<StoredAnswer> Store::read(const std::string& name) {
 Expected<StoredAnswer> Store::read_answer(StoredQuery query) {
   StoredAnswer answer{.query = std::move(query)};
   const std::string& name = answer.query.want.query;
-  const Statement panes = database_->prepare(
-      "select pane, version, cells from pane where query = ? order by pane");
+  const Statement panes =
+      database_->prepare("select pane, version, cells from pane where query = ? order by pane");
   Binder(panes.get()).text(name);
   while (database_->step(panes.get())) {
-    answer.panes.push_back(
-        {.pane = sqlite3_column_int64(panes.get(), 0),
-         .version = static_cast<uint64_t>(sqlite3_column_int64(panes.get(), 1)),
-         .table = bytes_in(panes.get(), 2)});
+    answer.panes.push_back({.pane = sqlite3_column_int64(panes.get(), 0),
+                            .version = static_cast<uint64_t>(sqlite3_column_int64(panes.get(), 1)),
+                            .table = bytes_in(panes.get(), 2)});
   }
   const Statement total = database_->prepare("select cells from total where query = ?");
   Binder(total.get()).text(name);

@@ -53,8 +53,9 @@ cluster::Incarnation incarnation() {
   size_t digits = 0;
   for (char digit = 0; file.get(digit) && digits < 2 * made.boot_id.size();) {
     if (std::isxdigit(static_cast<unsigned char>(digit)) == 0) continue;
-    const int value = std::isdigit(static_cast<unsigned char>(digit)) != 0 ? digit - '0'
-                                                                           : (digit | 0x20) - 'a' + 10;
+    const int value = std::isdigit(static_cast<unsigned char>(digit)) != 0
+                          ? digit - '0'
+                          : (digit | 0x20) - 'a' + 10;
     std::byte& byte = made.boot_id[digits++ / 2];
     byte = (byte << 4) | static_cast<std::byte>(value);
   }
@@ -63,8 +64,7 @@ cluster::Incarnation incarnation() {
 }
 
 void wait(std::vector<pollfd> descriptors, int64_t until_ns) {
-  const int64_t left =
-      std::clamp<int64_t>(until_ns - clock_ns(CLOCK_MONOTONIC), 0, kSecond / 5);
+  const int64_t left = std::clamp<int64_t>(until_ns - clock_ns(CLOCK_MONOTONIC), 0, kSecond / 5);
   const timespec timeout{.tv_sec = left / kSecond, .tv_nsec = left % kSecond};
   (void)ppoll(descriptors.data(), descriptors.size(), &timeout, nullptr);
 }
@@ -124,8 +124,8 @@ Expected<void> run_node(const NodeArguments& arguments) {
                       .incarnation = incarnation()});
   Console console(arguments.is_quiet);
   CLEW_TRY(node.begin());
-  console.armed(fmt::format("node {} is there for {}", arguments.name,
-                            shown_url(arguments.cluster)));
+  console.armed(
+      fmt::format("node {} is there for {}", arguments.name, shown_url(arguments.cluster)));
   std::optional<int64_t> end_ns;
   while (!end_ns || (!node.is_done() && clock.monotonic_ns() < *end_ns)) {
     std::vector<pollfd> descriptors;
@@ -160,10 +160,10 @@ Expected<void> run_root(const RootArguments& arguments) {
   std::unique_ptr<cluster::Store> store;
   if (!arguments.store.empty()) store = CLEW_TRY(cluster::Store::open(arguments.store));
   const auto bus = CLEW_TRY(connect(arguments.cluster, "clew root " + arguments.name));
-  cluster::Root root(*bus, clock,
-                     {.name = fmt::format("{}-{}", arguments.name, getpid()),
-                      .tenant = arguments.cluster.tenant},
-                     store.get());
+  cluster::Root root(
+      *bus, clock,
+      {.name = fmt::format("{}-{}", arguments.name, getpid()), .tenant = arguments.cluster.tenant},
+      store.get());
   Console console(arguments.is_quiet);
   CLEW_TRY(root.begin());
   console.armed(fmt::format("a root is there for {}", shown_url(arguments.cluster)));

@@ -16,7 +16,7 @@
 #include "engine/clock.h"
 #include "engine/extensions.h"
 #include "engine/kernel/event_types.h"
-#include "engine/pane_query.h"
+#include "engine/query_ends.h"
 #include "engine/type_source.h"
 #include "engine/uprobe_sites.h"
 #include "engine/usdt_sites.h"
@@ -64,7 +64,6 @@ class Compiler {
 
  private:
   Expected<std::vector<pid_t>> wanted_pids();
-  Expected<void> check_scope() const;
   Expected<query::Query> parse();
   Expected<void> compile_processes(query::Query query);
   Expected<void> compile_kernel(const query::Query& query);
@@ -144,16 +143,6 @@ Expected<std::vector<pid_t>> Compiler::wanted_pids() {
   return pids;
 }
 
-// What the kernel's sources cannot do yet.
-Expected<void> Compiler::check_scope() const {
-  if (!places_.kernel) return {};
-  if (!request_.spill_path.empty()) {
-    return fail(ErrorCode::InvalidQuery,
-                "--spill of events of the kernel is not part of this version yet");
-  }
-  return {};
-}
-
 Expected<void> Compiler::find_processes() {
   for (const std::string& path : request_.vocabulary_paths)
     CLEW_TRY(vocabulary_.load(path));
@@ -167,7 +156,10 @@ Expected<void> Compiler::find_processes() {
                      request_.spill_path.empty() && !request_.in_place && may_set_uprobes();
   asks_kernel_ = places_.kernel;
   places_.kernel = asks_kernel_ || watches_threads_;
-  CLEW_TRY(check_scope());
+  if (places_.kernel && !request_.spill_path.empty()) {
+    return fail(ErrorCode::InvalidQuery,
+                "--spill of events of the kernel is not part of this version yet");
+  }
   notices_.progress("reading processes and symbols");
   const std::vector<pid_t> pids = CLEW_TRY(wanted_pids());
   shared_.danger = request_.late_uprobe_danger;
@@ -207,16 +199,7 @@ Expected<query::Query> Compiler::parse() {
                                 {"the query language", query::is_language_function}));
   query::Query query = CLEW_TRY(query::parse(
       request_.text, {.vocabulary = &vocabulary_, .types = &types, .extensions = &*extensions_}));
-  if (request_.for_ns) {
-    query.for_ns = request_.for_ns;
-    query.for_events.reset();
-  }
-  if (request_.every_ns && query.window) {
-    return fail(ErrorCode::InvalidQuery,
-                "'window' says when there is an answer, and so does --every; choose one");
-  }
-  if (request_.every_ns) query.every_ns = request_.every_ns;
-  if (request_.panes != nullptr) CLEW_TRY(leave_to_panes(query));
+  CLEW_TRY(set_ends(request_, query));
   query::set_panes(query, epoch_ns_);
   return query;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters: real nodes, roots and askers over Debian's NATS server, on one machine. Each node traces
-// all of it, so what they count together is known from the victim's own counts.
+// Clusters: real nodes, roots and askers over Debian's NATS server, on one machine. Each node
+// traces all of it, so what they count together is known from the victim's own counts.
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -59,7 +59,8 @@ class Clusters : public testing::Test {
     return begin({"root", "--store", store}, "a root is there");
   }
   [[nodiscard]] std::string query() const {
-    return "from e in cluster.Function(\"" + name_ + "!*\") group by e.function "
+    return "from e in cluster.Function(\"" + name_ +
+           "!*\") group by e.function "
            "select new { name = e.function, calls = count() }";
   }
   [[nodiscard]] Tracer trace(std::vector<std::string> more = {}) const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/pane_query.h"
+#include "engine/query_ends.h"
 
 namespace clew::engine {
+namespace {
 
 Expected<void> leave_to_panes(query::Query& query) {
   if (query.shape == query::Shape::Events) {
@@ -16,6 +17,22 @@ Expected<void> leave_to_panes(query::Query& query) {
     return fail(ErrorCode::InvalidQuery, "windows do not go through a cluster yet: use 'every'");
   query.for_ns.reset();
   query.every_ns.reset();
+  return {};
+}
+
+}  // namespace
+
+Expected<void> set_ends(const Request& request, query::Query& query) {
+  if (request.panes != nullptr) return leave_to_panes(query);
+  if (request.for_ns) {
+    query.for_ns = request.for_ns;
+    query.for_events.reset();
+  }
+  if (request.every_ns && query.window) {
+    return fail(ErrorCode::InvalidQuery,
+                "'window' says when there is an answer, and so does --every; choose one");
+  }
+  if (request.every_ns) query.every_ns = request.every_ns;
   return {};
 }
 
