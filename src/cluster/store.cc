@@ -7,8 +7,10 @@
 //   node     query, node, boot_id, start_ns, mark, bits, losses
 #include "cluster/store.h"
 
+#include <algorithm>
 #include <array>
-#include <cstring>
+#include <cerrno>
+#include <span>
 #include <utility>
 
 #include <fcntl.h>
@@ -192,7 +194,7 @@ Expected<std::unique_ptr<Store>> Store::open(const std::string& directory) {
     return fail(ErrorCode::Refused,
                 fmt::format("{} is no store of a root of this version", file_in(directory)));
   }
-  return std::unique_ptr<Store>(new Store(std::move(database)));
+  return std::make_unique<Store>(std::move(database));
 }
 
 Expected<std::unique_ptr<Store>> Store::open_to_read(const std::string& directory) {
@@ -203,7 +205,7 @@ Expected<std::unique_ptr<Store>> Store::open_to_read(const std::string& director
   if (database->number_of("pragma application_id") != kApplicationId && !database->failed())
     return fail(ErrorCode::Refused, fmt::format("{} is no store of a root", file));
   if (database->failed()) return database->take_problem();
-  return std::unique_ptr<Store>(new Store(std::move(database)));
+  return std::make_unique<Store>(std::move(database));
 }
 
 // --- reading -------------------------------------------------------------------------------------

@@ -46,12 +46,15 @@ struct StoredAnswer {
 };
 
 class Store {
+  class Database;
+
  public:
   // The file is made, if there is none. Refused: it is another program's, or another root has it
   // open. Io: the system says no.
   static Expected<std::unique_ptr<Store>> open(const std::string& directory);
   // For who only reads, beside a root that writes. NotFound: there is none.
   static Expected<std::unique_ptr<Store>> open_to_read(const std::string& directory);
+  explicit Store(std::unique_ptr<Database> database);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
   ~Store();
@@ -69,8 +72,6 @@ class Store {
   Expected<void> commit();
 
  private:
-  class Database;
-  explicit Store(std::unique_ptr<Database> database);
   Expected<StoredAnswer> read_answer(StoredQuery query);
   std::unique_ptr<Database> database_;
 };
