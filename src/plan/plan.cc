@@ -289,9 +289,10 @@ Plan make(Query query) {
 namespace {
 
 std::string describe(const query::TimeWindow& window) {
-  return fmt::format("{}, from panes of {}, {} behind its end for late counts",
-                     query::print(window), query::print_duration(query::pane_ns(window)),
-                     query::print_duration(window.late_ns));
+  const bool is_said = window.late_ns != query::kLateUsualNs;
+  return fmt::format("{}{}, from panes of {}", query::print(window),
+                     is_said ? "" : " late " + query::print_duration(window.late_ns),
+                     query::print_duration(query::pane_ns(window)));
 }
 
 }  // namespace

@@ -476,8 +476,11 @@ Expected<void> Analyser::finish() {
   }
   for (const NamedExpression& key : result_.keys) {
     const bool is_pane = build_.query.window && &key == result_.keys.data();
-    CLEW_TRY(add_columns(key.name, is_pane ? scalar_value(window_start(window_span_))
-                                           : scalar_value(key.expression)));
+    if (is_pane) {
+      CLEW_TRY(show_window());
+    } else {
+      CLEW_TRY(add_columns(key.name, scalar_value(key.expression)));
+    }
   }
   Expression count = CLEW_TRY(evaluator_.aggregate("count", {}, row_span_));
   const bool is_taken = std::any_of(result_.columns.begin(), result_.columns.end(),

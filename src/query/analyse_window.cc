@@ -56,9 +56,8 @@ Expected<void> Analyser::time_window(const Step& step) {
   CLEW_TRY(check_window(step));
   const TimeWindow& window = step.window;
   window_span_ = step.span;
-  result_.keys.insert(
-      result_.keys.begin(),
-      {.name = "window.start", .expression = pane_number(pane_ns(window), 0, step.span)});
+  result_.keys.insert(result_.keys.begin(),
+                      {.name = "pane", .expression = pane_number(pane_ns(window), 0, step.span)});
   Expression start = window_start(step.span);
   Expression end;
   if (window.kind == WindowKind::Session) {

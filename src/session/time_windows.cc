@@ -11,8 +11,10 @@
 namespace clew::session {
 namespace {
 
+// In the clock of the events. The epoch may be a file's, and any.
 stream::Panes panes_of(const query::TimeWindow& window, int64_t epoch_ns) {
-  return {.epoch_ns = -epoch_ns, .width_ns = static_cast<int64_t>(query::pane_ns(window))};
+  return {.epoch_ns = static_cast<int64_t>(0 - static_cast<uint64_t>(epoch_ns)),
+          .width_ns = static_cast<int64_t>(query::pane_ns(window))};
 }
 
 stream::WindowShape shape_of(const query::TimeWindow& window, const stream::Panes& panes) {
