@@ -74,12 +74,13 @@ void add_event(const Panes& panes, const Event& event, aggregate::Table& table) 
   table.add({panes.number_of(event.time), event.key}, cells);
 }
 
-// A window's rows, as they were given last: by its begin and by key.
+// A window's rows, as they were given last: by key and by the window's begin.
 struct Row {
   Counted counted;
   uint64_t version = 0;
 };
-using Rows = std::map<std::pair<int64_t, int64_t>, Row>;
+using Place = std::pair<int64_t, int64_t>;
+using Rows = std::map<Place, Row>;
 
 Counted counted_of(const aggregate::Row& row) {
   const auto number = [&row](size_t i) { return std::get<int64_t>(row[i]); };
@@ -98,22 +99,18 @@ void take(const std::vector<Given>& all, bool is_session, Rows& rows) {
       const int64_t begin = std::get<int64_t>(row[0]);
       const int64_t key = std::get<int64_t>(row[1]);
       const int64_t end = is_session ? counted.last : begin;
-      uint64_t version = 0;
-      for (auto at = rows.begin(); is_session && at != rows.end();) {
-        const auto& [place, old] = *at;
-        const bool is_within = place.second == key && place.first >= begin && place.first <= end;
-        if (is_within) version = std::max(version, old.version);
-        at = is_within ? rows.erase(at) : std::next(at);
+      auto at = rows.lower_bound({key, begin});
+      while (at != rows.end() && at->first <= Place{key, end}) {
+        EXPECT_GT(given.version, at->second.version) << begin << " of " << key;
+        at = rows.erase(at);
       }
-      if (!is_session && rows.contains({begin, key})) version = rows[{begin, key}].version;
-      EXPECT_GT(given.version, version) << begin << " of " << key;
-      rows[{begin, key}] = {.counted = counted, .version = given.version};
+      rows[{key, begin}] = {.counted = counted, .version = given.version};
     }
   }
 }
 
-std::map<std::pair<int64_t, int64_t>, Counted> without_versions(const Rows& rows) {
-  std::map<std::pair<int64_t, int64_t>, Counted> result;
+std::map<Place, Counted> without_versions(const Rows& rows) {
+  std::map<Place, Counted> result;
   for (const auto& [place, row] : rows)
     result[place] = row.counted;
   return result;
@@ -192,7 +189,7 @@ void check_hopping(int64_t size, int64_t step, int64_t width, int64_t epoch) {
   const Panes panes{.epoch_ns = epoch, .width_ns = width};
   const auto windows =
       Windows::make({.size_ns = size, .step_ns = step, .late_ns = kLate, .panes = panes}, schema());
-  std::map<std::pair<int64_t, int64_t>, Counted> expected;
+  std::map<Place, Counted> expected;
   uint64_t late = 0;
   const auto note = [&](const std::vector<Event>& events, int64_t watermark) {
     std::set<std::pair<int64_t, int64_t>> late_now;
@@ -202,7 +199,7 @@ void check_hopping(int64_t size, int64_t step, int64_t width, int64_t epoch) {
       for (; begin > event.time - size; begin -= step) {
         const bool is_closed = watermark != INT64_MIN && begin + size + kLate <= watermark;
         if (is_closed) late_now.insert({(event.time - epoch) / width, event.key});
-        if (!is_closed) expected[{begin, event.key}].add(event);
+        if (!is_closed) expected[{event.key, begin}].add(event);
       }
     }
     late += late_now.size();
@@ -250,19 +247,19 @@ TEST(RandomWindows, SessionsHaveWhatHappenedInThem) {
   Rows rows;
   run(*windows, panes, note, [&](const auto& given) { take(given, true, rows); });
 
-  std::map<std::pair<int64_t, int64_t>, Counted> expected;
+  std::map<Place, Counted> expected;
   for (auto& [key, events] : wanted) {
     std::sort(events.begin(), events.end(),
               [](const Event& a, const Event& b) { return a.time < b.time; });
     Counted session;
     for (const Event& event : events) {
       if (session.count != 0 && event.time - session.last > kGap) {
-        expected[{session.first, key}] = session;
+        expected[{key, session.first}] = session;
         session = {};
       }
       session.add(event);
     }
-    expected[{session.first, key}] = session;
+    expected[{key, session.first}] = session;
   }
   EXPECT_GT(expected.size(), 10'000U);
   EXPECT_EQ(without_versions(rows), expected);
