@@ -170,6 +170,8 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
     if (is_ending_ && !answer_) break;
   }
   if (answer_) {
+    for (const std::string& lost : asker_->status()->lost)
+      losses_.lost.push_back(lost);
     if (asker_->lost() != 0)
       losses_.lost.push_back(fmt::format("{} messages with rows", asker_->lost()));
     sink_.finish(losses_);
@@ -272,6 +274,13 @@ void ClusterRun::tell_refusals(const Status& status) {
 void ClusterRun::give(const AnsweredPane& pane) {
   if (!answer_) return;
   losses_ = pane.table.losses;
+  const aggregate::TableSchema& schema = pane.table.schema();
+  const bool fits = schema.keys.size() == plan_->query.values.size() &&
+                    schema.aggregates.size() == plan_->query.aggregates.size();
+  if (!fits) {
+    notices_.warning("an interval is left out: its table is not as the nodes have said");
+    return;
+  }
   answer_->take(pane.table);
   if (pane.is_final) return;
   if (!first_) first_ = pane.pane;

@@ -86,7 +86,8 @@ void Asker::give_up_before(uint64_t first) {
 // In the order of their numbers, each once.
 void Asker::take(RowUpdate row) {
   if (row.root != question_.root) return;
-  if (row.number <= question_.has_rows || early_.size() >= kEarlyMax) return;
+  const bool is_next = row.number == question_.has_rows + 1;
+  if (row.number <= question_.has_rows || (!is_next && early_.size() >= kEarlyMax)) return;
   const uint64_t number = row.number;
   early_.emplace(number, std::move(row));
   take_early();
@@ -100,15 +101,20 @@ void Asker::take_early() {
 }
 
 void Asker::take_in_order(RowUpdate row) {
-  const auto whole = parts_.add(std::move(row.table));
+  auto whole = parts_.add(row.table);
+  // Those before it will not be whole any more.
+  if (!whole && row.table.index == 0) {
+    parts_ = {};
+    whole = parts_.add(row.table);
+  }
   if (whole && !*whole) return;
   auto table = whole ? aggregate::table_of(**whole)
                      : Expected<aggregate::Table>(tl::unexpected(whole.error()));
+  parts_ = {};
   if (!table) {
     ++lost_;
     return;
   }
-  parts_ = {};
   uint64_t& version = versions_[row.pane];
   if (row.version <= std::exchange(version, std::max(version, row.version))) return;
   if (versions_.size() > kVersionsMax) versions_.erase(versions_.begin());

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes, a root and an asker on a bus inside one process. What the asker gets is compared with what
 // the nodes' sessions have counted.
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,31 +9,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cluster/bus_local.h"
 #include "cluster/world_testing.h"
 
 namespace clew::cluster {
 namespace {
 
-namespace fs = std::filesystem;
-
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-class Folder {
- public:
-  Folder() {
-    // In memory: what is written there is tested, and not how fast a disk takes it.
-    std::string name = "/dev/shm/clew-root-XXXXXX";
-    path_ = mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::string path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 class Cluster : public testing::Test {
  protected:
@@ -43,15 +24,15 @@ class Cluster : public testing::Test {
 
   void add_node(const std::string& name, Labels labels = {}, uint64_t incarnation = 1) {
     nodes_[name] =
-        std::make_unique<TestNode>(hub(), name, clock_, truth_, std::move(labels), incarnation);
+        std::make_unique<TestNode>(hub().connect(), name, clock_, truth_, std::move(labels), incarnation);
     ASSERT_TRUE(nodes_[name]->node.begin());
   }
   void add_root(const std::string& name) {
-    root_ = std::make_unique<TestRoot>(hub(), name, clock_);
+    root_ = std::make_unique<TestRoot>(hub().connect(), name, clock_);
     ASSERT_TRUE(root_->root.begin());
   }
   void ask(bool gives_panes = true, Labels labels = {}) {
-    asker_ = std::make_unique<TestAsker>(hub(), clock_,
+    asker_ = std::make_unique<TestAsker>(hub().connect(), clock_,
                                          Ask{.query = "q1",
                                              .text = kFakeText,
                                              .labels = std::move(labels),
@@ -249,9 +230,9 @@ TEST_F(Cluster, LosesNothingWhenARootIsKilled) {
   for (int moment = 0; moment < 60; ++moment) {
     const bool gives_panes = moment % 3 != 0;
     begin_anew();
-    const Folder folder;
+    const TestFolder folder;
     auto store = Store::open(folder.path()).value();
-    root_ = std::make_unique<TestRoot>(hub(), "r1", clock_, store.get());
+    root_ = std::make_unique<TestRoot>(hub().connect(), "r1", clock_, store.get());
     ASSERT_TRUE(root_->root.begin());
     add_node("a");
     add_node("b");
@@ -261,7 +242,7 @@ TEST_F(Cluster, LosesNothingWhenARootIsKilled) {
     store.reset();
     run(kSecond / 3 * (moment % 7));
     store = Store::open(folder.path()).value();
-    root_ = std::make_unique<TestRoot>(hub(), "r2", clock_, store.get());
+    root_ = std::make_unique<TestRoot>(hub().connect(), "r2", clock_, store.get());
     ASSERT_TRUE(root_->root.begin());
     run(8 * kSecond);
     ASSERT_TRUE(finish()) << moment;
@@ -273,7 +254,7 @@ TEST_F(Cluster, LosesNothingWhenARootIsKilled) {
 
 TEST_F(Cluster, HasOneRootThatLeads) {
   add_root("r1");
-  TestRoot other(hub(), "r2", clock_);
+  TestRoot other(hub().connect(), "r2", clock_);
   ASSERT_TRUE(other.root.begin());
   for (int i = 0; i < 200; ++i) {
     step();

@@ -8,22 +8,53 @@
 
 namespace clew::cluster {
 
-Expected<bool> Merge::add(const Partial& partial) {
-  Member& member = members_[{partial.node, partial.incarnation}];
+Expected<bool> Merge::add(const Partial& partial, uint64_t sequence) {
+  const Who who{partial.node, partial.incarnation};
+  if (members_.size() >= kMembersMax && !members_.contains(who))
+    return fail(ErrorCode::Limit, "too many nodes have begun and ended");
+  Member& member = members_[who];
   if (member.merged.has(partial.pane)) {
     if (partial.table.index == 0) ++repeated_;
     return false;
   }
-  Joiner& parts = member.parts[partial.pane];
-  const std::optional<Bytes> whole = CLEW_TRY(parts.add(partial.table));
+  const std::optional<Bytes> whole = CLEW_TRY(join(member, partial, sequence));
   if (!whole) return false;
-  member.parts.erase(partial.pane);
+  member.open.reset();
   CLEW_TRY(merge(member, partial.pane, *whole));
   return true;
 }
 
+// What was begun before and is not whole comes no more.
+Expected<std::optional<Bytes>> Merge::join(Member& member, const Partial& partial,
+                                           uint64_t sequence) {
+  if (member.open != partial.pane) {
+    member.open = partial.pane;
+    member.parts = {};
+    member.first_part = sequence;
+  }
+  auto whole = member.parts.add(partial.table);
+  if (whole) return whole;
+  member.parts = {};
+  member.first_part = sequence;
+  return member.parts.add(partial.table);
+}
+
+std::optional<uint64_t> Merge::first_part() const {
+  std::optional<uint64_t> first;
+  for (const auto& [who, member] : members_) {
+    if (member.open) first = std::min(first.value_or(member.first_part), member.first_part);
+  }
+  return first;
+}
+
 Expected<void> Merge::merge(Member& member, Pane pane, const Bytes& bytes) {
   aggregate::Table table = CLEW_TRY(aggregate::table_of(bytes));
+  if (total_ && total_->schema() != table.schema())
+    return fail(ErrorCode::InvalidQuery, "its table has other columns than those before");
+  if (member.merged.add(pane) == PaneSet::Added::TooFar) {
+    member.merged.close(pane - 1);
+    (void)member.merged.add(pane);
+  }
   // They are of the session so far, and not of the pane.
   collect::Losses losses = std::exchange(table.losses, {});
   is_total_changed_ = true;
@@ -42,7 +73,6 @@ Expected<void> Merge::merge(Member& member, Pane pane, const Bytes& bytes) {
     CLEW_TRY(known->second.table.merge(table));
     known->second.has_news = known->second.is_changed = true;
   }
-  (void)member.merged.add(pane);
   member.losses = std::move(losses);
   return {};
 }
@@ -50,10 +80,9 @@ Expected<void> Merge::merge(Member& member, Pane pane, const Bytes& bytes) {
 void Merge::close(const std::string& node, const Incarnation& incarnation, Pane pane) {
   const auto member = members_.find({node, incarnation});
   if (member == members_.end()) return;
-  // What it has sent may still be on its way to us.
-  const auto waits = member->second.parts.begin();
-  const bool is_whole = waits == member->second.parts.end() || waits->first > pane;
-  if (!is_whole || member->second.merged.mark() >= pane) return;
+  // The rest of it is still on its way to us.
+  const std::optional<Pane>& open = member->second.open;
+  if ((open && *open <= pane) || member->second.merged.mark() >= pane) return;
   member->second.merged.close(pane);
   member->second.is_changed = true;
 }
@@ -90,7 +119,8 @@ void Merge::save(Store& store, const std::string& query) const {
   for (const auto& [pane, open] : panes_) {
     if (!open.is_changed) continue;
     const Bytes table = aggregate::to_bytes(open.table);
-    store.put(query, StoredPane{.pane = pane, .version = open.version, .table = table});
+    const uint64_t version = open.version + (open.has_news ? 1 : 0);
+    store.put(query, StoredPane{.pane = pane, .version = version, .table = table});
   }
   if (is_total_changed_ && total_) store.put_total(query, aggregate::to_bytes(*total_));
   for (const auto& [who, member] : members_) {
@@ -121,7 +151,7 @@ Expected<void> Merge::restore(const StoredAnswer& stored) {
   }
   for (const StoredPane& one : stored.panes) {
     Open open{.table = CLEW_TRY(aggregate::table_of(one.table)),
-              .version = one.version == 0 ? 0 : one.version - 1,
+              .version = std::max<uint64_t>(one.version, 1) - 1,
               .is_changed = false};
     panes_.emplace(one.pane, std::move(open));
   }
@@ -129,9 +159,12 @@ Expected<void> Merge::restore(const StoredAnswer& stored) {
   return {};
 }
 
-void Merge::forget(Pane up_to) {
-  panes_.erase(panes_.begin(), panes_.upper_bound(up_to));
-  if (!forgotten_ || up_to > *forgotten_) forgotten_ = up_to;
+void Merge::keep(size_t panes) {
+  while (panes_.size() > panes && given_ && panes_.begin()->first <= *given_) {
+    if (panes_.begin()->second.is_changed) return;
+    forgotten_ = panes_.begin()->first;
+    panes_.erase(panes_.begin());
+  }
 }
 
 std::vector<NodeMark> Merge::marks() const {

@@ -30,9 +30,15 @@ struct PaneTable {
 
 class Merge {
  public:
-  // One chunk of a partial. True: something was merged. Refused: its table is not like the others.
-  // Io: it makes no sense. What was merged before is left out silently.
-  Expected<bool> add(const Partial& partial);
+  static constexpr size_t kMembersMax = 100'000;
+
+  // One chunk of a partial, which has that sequence in the log. True: something was merged.
+  // InvalidQuery: its table is not like the others. Io: it makes no sense. Limit: too many nodes.
+  // What was merged before is left out silently. A node's partials come in the order of their
+  // panes, so what is behind a gap ends what was before it.
+  Expected<bool> add(const Partial& partial, uint64_t sequence);
+  // The first entry of the log that is a part of what is not whole yet.
+  [[nodiscard]] std::optional<uint64_t> first_part() const;
   // What the node says: all up to this one was sent.
   void close(const std::string& node, const Incarnation& incarnation, Pane pane);
 
@@ -51,8 +57,8 @@ class Merge {
   // first.
   Expected<void> restore(const StoredAnswer& stored);
 
-  // Forgets tables of panes up to this one; corrections of them come no more.
-  void forget(Pane up_to);
+  // Forgets all tables of given panes but so many; corrections of them come no more.
+  void keep(size_t panes);
 
   // Up to where each node's panes are merged.
   [[nodiscard]] std::vector<NodeMark> marks() const;
@@ -67,7 +73,9 @@ class Merge {
   using Who = std::pair<std::string, Incarnation>;
   struct Member {
     PaneSet merged;
-    std::map<Pane, Joiner> parts;
+    std::optional<Pane> open{};  // Of which some parts have come,
+    Joiner parts{};              // these,
+    uint64_t first_part = 0;     // from this entry on.
     std::optional<collect::Losses> losses;
     bool is_changed = false;
   };
@@ -79,6 +87,8 @@ class Merge {
   };
 
   Expected<void> merge(Member& member, Pane pane, const Bytes& bytes);
+  static Expected<std::optional<Bytes>> join(Member& member, const Partial& partial,
+                                             uint64_t sequence);
 
   std::map<Who, Member> members_;
   std::map<Pane, Open> panes_;

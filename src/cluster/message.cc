@@ -66,9 +66,9 @@ auto fields_of(T& value) {
     return std::tie(keys_max, partial_bytes_max, spill_bytes_max);
   } else if constexpr (std::is_same_v<Plain, Control>) {
     auto& [want_revision, time_ns, query, revision, is_wanted, digest, text, name_patterns, labels,
-           epoch_ns, width_ns, lease_ns, limits] = value;
+           epoch_ns, width_ns, lease_ns, limits, unknown] = value;
     return std::tie(want_revision, time_ns, query, revision, is_wanted, digest, text, name_patterns,
-                    labels, epoch_ns, width_ns, lease_ns, limits);
+                    labels, epoch_ns, width_ns, lease_ns, limits, unknown);
   } else if constexpr (std::is_same_v<Plain, NodeQuery>) {
     auto& [query, revision, state, closed, schema, answered, reason, lost] = value;
     return std::tie(query, revision, state, closed, schema, answered, reason, lost);
@@ -113,10 +113,10 @@ auto fields_of(T& value) {
     auto& [reason, node, nodes] = value;
     return std::tie(reason, node, nodes);
   } else if constexpr (std::is_same_v<Plain, Status>) {
-    auto& [query, phase, reason, answered, nodes, meant, armed, silent, refusals, root, first_row,
-           rows] = value;
-    return std::tie(query, phase, reason, answered, nodes, meant, armed, silent, refusals, root,
-                    first_row, rows);
+    auto& [query, phase, reason, answered, nodes, meant, armed, silent, refusals, lost, root,
+           first_row, rows] = value;
+    return std::tie(query, phase, reason, answered, nodes, meant, armed, silent, refusals, lost,
+                    root, first_row, rows);
   } else {
     static_assert(std::is_same_v<Plain, RowUpdate>);
     auto& [query, revision, root, number, pane, version, is_final, table] = value;

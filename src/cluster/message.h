@@ -84,6 +84,8 @@ struct Control {
   int64_t width_ns = 1;
   uint64_t lease_ns = 0;
   QueryLimits limits{};
+  // As the answer to a beat: queries of which the root lacks NodeQuery::answered.
+  std::vector<std::string> unknown{};
   bool operator==(const Control&) const = default;
 };
 
@@ -234,7 +236,8 @@ struct Status {
   uint64_t armed = 0;      // that count,
   uint64_t silent = 0;     // and that are not heard any more.
   std::vector<Refusal> refusals{};
-  std::string root{};      // Who says it.
+  std::vector<std::string> lost{};  // What the answer lacks, in words.
+  std::string root{};               // Who says it.
   uint64_t first_row = 1;  // RowUpdate::number of the first that can still come,
   uint64_t rows = 0;       // and of the last that was sent.
   bool operator==(const Status&) const = default;

@@ -39,6 +39,7 @@ inline Control example_control() {
   control.width_ns = 1'000'000'000;
   control.lease_ns = 30'000'000'000;
   control.limits = {.keys_max = 1, .partial_bytes_max = 2, .spill_bytes_max = 3};
+  control.unknown = {"q2"};
   return control;
 }
 
@@ -129,6 +130,7 @@ inline Status example_status() {
           .armed = 1,
           .silent = 2,
           .refusals = {{.reason = "no function 'f'", .node = "n-1", .nodes = 2}},
+          .lost = {"what node a has"},
           .root = "r_1",
           .first_row = 4,
           .rows = 9};

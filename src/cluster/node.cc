@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kBeatPeriod = kSecond;
 constexpr int64_t kRetry = kSecond / 4;
+constexpr int64_t kSendTurn = kSecond / 5;
 constexpr std::string_view kShard = "0";  // There are no relays.
 
 }  // namespace
@@ -48,7 +49,7 @@ void Node::turn() {
   }
   while (const std::optional<Message> message = bus_.next())
     hear(*message);
-  if (!is_want_known_ && was_connected_) read_want();
+  if (!is_want_known_ && was_connected_ && clock_.monotonic_ns() >= next_read_ns_) read_want();
   expire();
   for (auto& [query, task] : tasks_) {
     take(task);
@@ -59,10 +60,11 @@ void Node::turn() {
 }
 
 int64_t Node::next_ns() const {
-  const bool has_more = std::any_of(tasks_.begin(), tasks_.end(), [](const auto& each) {
-    return each.second.said.closed < each.second.taken;
-  });
-  return has_more ? std::min(next_beat_ns_, next_send_ns_) : next_beat_ns_;
+  int64_t next = next_beat_ns_;
+  for (const auto& [query, task] : tasks_) {
+    if (task.said.closed < task.taken) next = std::min(next, task.next_send_ns);
+  }
+  return next;
 }
 
 void Node::add_descriptors(std::vector<pollfd>& descriptors) const {
@@ -79,6 +81,7 @@ void Node::add_descriptors(std::vector<pollfd>& descriptors) const {
 void Node::hear(const Message& message) {
   if (const auto heard = read_as<Control>(message.bytes)) {
     const bool is_for_all = message.subject == subjects_.control_of_all();
+    if (!is_for_all && message.subject != subjects_.control(options_.name)) return;
     return is_for_all && heard->query.empty() ? greet(*heard) : control(*heard);
   }
   if (const auto marked = read_as<Mark>(message.bytes)) {
@@ -101,6 +104,11 @@ void Node::hear(const Message& message) {
 void Node::control(const Control& heard) {
   heard_ns_ = clock_.monotonic_ns();
   if (heard.time_ns != 0) root_offset_ns_ = heard.time_ns - (heard_ns_ + offset_ns_);
+  for (const std::string& query : heard.unknown) {
+    const auto task = tasks_.find(query);
+    if (task == tasks_.end() || task->second.answered.empty()) continue;
+    task->second.is_answered_new = true;
+  }
   const bool is_next = is_want_known_ && heard.want_revision == want_revision_ + 1;
   const bool is_same = is_want_known_ && heard.want_revision == want_revision_;
   if (!heard.query.empty() && (is_next || is_same) && !heard.text.empty()) {
@@ -122,6 +130,7 @@ void Node::greet(const Control& heard) {
 // All that is wanted, as the keys have it.
 void Node::read_want() {
   is_want_known_ = false;
+  next_read_ns_ = clock_.monotonic_ns() + kRetry;
   const auto found = bus_.get(bucket_of(options_.tenant), kWantKey);
   if (!found) return;
   Want want;
@@ -276,15 +285,18 @@ void Node::close(Task& task, const std::string& why) {
 
 // In the order of panes, so that whoever reads them knows that none is missing before one.
 void Node::send(Task& task) {
-  if (clock_.monotonic_ns() < next_send_ns_) return;
+  const int64_t begin = clock_.monotonic_ns();
+  if (begin < task.next_send_ns) return;
   while (Spill::Kept* const kept = task.spill.next()) {
-    if (!append(task, *kept)) {
-      next_send_ns_ = clock_.monotonic_ns() + kRetry;
-      return;
-    }
+    const auto sent = append(task, *kept);
+    if (!sent) task.next_send_ns = clock_.monotonic_ns() + kRetry;
+    if (!sent) return;
+    // Beats and other queries want their turn.
+    if (clock_.monotonic_ns() - begin > kSendTurn) task.next_send_ns = clock_.monotonic_ns() + 1;
     kept->is_sent = true;
     task.said.closed = std::max(task.said.closed, kept->pane);
     wants_beat_ = true;
+    if (task.next_send_ns > clock_.monotonic_ns()) return;
   }
   if (task.said.closed < task.taken) {
     task.said.closed = task.taken;
@@ -324,6 +336,9 @@ void Node::beat() {
     said.spill_bytes += task.spill.bytes();
     task.said.lost = task.spill.lost();
     NodeQuery& one = said.queries.emplace_back(task.said);
+    // Whoever waits for it waits for what was counted.
+    const bool is_sent = task.said.closed == task.taken;
+    if (task.session == nullptr && !is_sent) one.state = NodeState::Draining;
     if (std::exchange(task.is_answered_new, false)) one.answered = task.answered;
   }
   if (!bus_.publish(subjects_.beat(options_.name), to_bytes(said))) wants_beat_ = true;

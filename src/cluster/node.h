@@ -71,6 +71,7 @@ class Node {
     Spill spill;
     Pane taken = std::numeric_limits<Pane>::min();  // The last pane that the session gave.
     bool is_wanted = true;
+    int64_t next_send_ns = 0;  // Not before then: the bus has refused the last one.
     int64_t ended_ns = 0;
   };
 
@@ -100,7 +101,7 @@ class Node {
   bool is_want_known_ = false;
   std::map<std::string, Task> tasks_;  // By query.
   int64_t next_beat_ns_ = 0;
-  int64_t next_send_ns_ = 0;  // Not before then: the bus has refused the last one.
+  int64_t next_read_ns_ = 0;  // Of what is wanted, where that is not known.
   int64_t heard_ns_;          // When a root answered last.
   int64_t root_offset_ns_ = 0;
   bool was_connected_ = false;

@@ -27,6 +27,7 @@ class PaneSet {
 
  private:
   void settle();
+  [[nodiscard]] bool is_near(Pane pane) const;
 
   Pane mark_ = kNone;
   uint64_t bits_ = 0;  // Bit i: mark_ + 1 + i.

@@ -15,10 +15,12 @@ namespace clew::cluster {
 namespace {
 
 constexpr int64_t kLeadPeriod = kSecond;
+constexpr int64_t kRetryPeriod = kSecond / 4;
 constexpr int64_t kTellPeriod = kSecond / 2;
 constexpr int64_t kCommitPeriod = kSecond / 4;
 constexpr size_t kEntriesAtOnce = 256;
-constexpr Pane kPanesKept = 256;  // So many given ones may be corrected.
+constexpr int64_t kReadTurn = kSecond / 5;
+constexpr size_t kPanesKept = 256;  // So many given ones may be corrected.
 constexpr size_t kRefusalsTold = 20;
 
 bool counts(NodeState state) {
@@ -59,21 +61,16 @@ void Root::turn() {
   while (const std::optional<Message> message = bus_.next())
     hear(*message);
   if (!leads_) return;
-  // What a node has said was in the log before.
-  const std::vector<Beat> beats = std::exchange(beats_, {});
-  if (std::exchange(has_partials_, false) || !beats.empty()) read_partials();
-  for (const Beat& said : beats) {
-    for (const NodeQuery& one : said.queries) {
-      const auto asked = asked_.find(one.query);
-      if (asked != asked_.end()) report(asked->second, said, one);
-    }
-  }
+  if (has_partials_ || !beats_.empty()) has_partials_ = !read_partials();
+  if (!has_partials_) take_beats();
   const bool is_time = clock_.monotonic_ns() >= next_tell_ns_;
   if (is_time) next_tell_ns_ = clock_.monotonic_ns() + kTellPeriod;
   for (auto& [query, asked] : asked_) {
     install(asked);
     give(asked);
   }
+  // What fails is tried again.
+  (void)announce();
   commit();
   for (auto& [query, asked] : asked_) {
     if (is_time || asked.has_news) tell(asked);
@@ -85,6 +82,7 @@ void Root::turn() {
 }
 
 int64_t Root::next_ns() const {
+  if (leads_ && has_partials_) return clock_.monotonic_ns();
   return std::min(next_lead_ns_, leads_ ? next_tell_ns_ : next_lead_ns_);
 }
 
@@ -96,88 +94,98 @@ void Root::lead() {
   next_lead_ns_ = now + kLeadPeriod;
   const auto known = bus_.get(bucket_of(options_.tenant), kRootKey);
   if (!known) return;
-  const uint64_t revision = *known ? (*known)->revision : 0;
-  const bool is_ours = leads_ && leader_ && leader_->revision == revision;
-  const bool has_changed = !leader_ || leader_->revision != revision;
-  if (has_changed) leader_seen_ns_ = now;
-  leader_ = known->value_or(Revised{});
+  const Revised key = known->value_or(Revised{});
+  if (key.revision != std::exchange(leader_revision_, key.revision)) leader_seen_ns_ = now;
+  const auto leader = read_as<Leader>(key.bytes);
+  const bool is_ours = leader && leader->root == options_.name;
   if (leads_ && !is_ours) {
     notes_.emplace_back("another root leads");
     leads_ = false;
-    asked_.clear();
-    return;
   }
-  const bool is_vacant = leader_->bytes.empty() || now - leader_seen_ns_ >= options_.takeover_ns;
+  const bool is_vacant = key.bytes.empty() || now - leader_seen_ns_ >= options_.takeover_ns;
   if (!is_ours && !is_vacant) return;
-  const Bytes named = to_bytes(Leader{.root = options_.name});
-  const auto put = bus_.put(bucket_of(options_.tenant), kRootKey, named, revision);
-  if (!put) return;
-  leader_ = Revised{.revision = *put, .bytes = named};
-  if (std::exchange(leads_, true)) return;
-  take_over();
+  const auto put = bus_.put(bucket_of(options_.tenant), kRootKey,
+                            to_bytes(Leader{.root = options_.name}), key.revision);
+  if (put) leader_revision_ = *put;
+  if (put) renewed_ns_ = now;
+  // Whether it happened is seen the next time.
+  if (!put || leads_) return;
+  const auto taken = take_over();
+  leads_ = taken.has_value();
+  if (!leads_) return;
+  notes_.emplace_back("this root leads");
   // Who is there?
   (void)bus_.publish(subjects_.control_of_all(), to_bytes(greeting()));
 }
 
 Expected<void> Root::leave() {
-  if (!leads_ || !leader_) return {};
-  leads_ = false;
-  CLEW_TRY(bus_.put(bucket_of(options_.tenant), kRootKey, {}, leader_->revision));
+  if (!std::exchange(leads_, false)) return {};
+  CLEW_TRY(bus_.put(bucket_of(options_.tenant), kRootKey, {}, leader_revision_));
   return {};
 }
 
-// What a root with this store had merged goes on from there.
-void Root::take_over_stored() {
-  if (store_ == nullptr) return;
-  const auto stored = store_->read_all();
-  if (!stored) {
-    notes_.push_back(stored.error().message);
-    return;
-  }
-  for (const StoredAnswer& one : *stored) {
-    const auto known = asked_.find(one.query.want.query);
-    if (known == asked_.end()) continue;
-    Asked& asked = known->second;
-    asked.gives_panes = one.query.gives_panes;
-    asked.answered = one.query.answered;
-    asked.schema = one.query.schema;
-    if (const auto restored = asked.merge.restore(one); !restored) {
-      notes_.push_back(restored.error().message);
-      continue;
+// What is wanted already is asked for by nobody yet: it ends, unless its asker is heard again. What
+// was merged and is in no store comes once more, if the log still has it.
+Expected<void> Root::take_over() {
+  asked_.clear();
+  members_.clear();
+  beats_.clear();
+  read_ = forgotten_ = 0;
+  has_partials_ = true;
+  const std::string bucket = bucket_of(options_.tenant);
+  const std::optional<Revised> found = CLEW_TRY(bus_.get(bucket, kWantKey));
+  if (found) {
+    const Want want = CLEW_TRY(read_as<Want>(found->bytes));
+    want_revision_ = want.revision;
+    for (const WantedQuery& each : want.queries) {
+      const std::optional<Revised> entry = CLEW_TRY(bus_.get(bucket, want_key(each.query)));
+      if (entry) add(CLEW_TRY(read_as<Control>(entry->bytes)));
     }
-    if (one.query.given) give(asked, *one.query.given);
   }
+  if (store_ != nullptr) {
+    for (const StoredAnswer& stored : CLEW_TRY(store_->read_all())) {
+      if (stored.query.phase != Phase::Done && stored.query.phase != Phase::Failed)
+        CLEW_TRY(restore(stored));
+    }
+  }
+  if (!asked_.empty()) settled_ns_ = clock_.monotonic_ns() + options_.silent_ns;
+  return {};
 }
 
-// What is wanted already is asked for by nobody yet: it ends, unless its asker is heard again.
-void Root::take_over() {
-  notes_.emplace_back("this root leads");
-  const auto found = bus_.get(bucket_of(options_.tenant), kWantKey);
-  if (!found || !*found) return;
-  want_key_revision_ = (*found)->revision;
-  const auto want = read_as<Want>((*found)->bytes);
-  if (!want) return;
-  want_revision_ = want->revision;
-  for (const WantedQuery& each : want->queries) {
-    const auto entry = bus_.get(bucket_of(options_.tenant), want_key(each.query));
-    const auto control = entry && *entry ? read_as<Control>((*entry)->bytes)
-                                         : Expected<Control>(fail(ErrorCode::Io, ""));
-    if (!control) continue;
-    Asked& asked = asked_[each.query];
-    asked.want = *control;
-    asked.begun_ns = asked.asker_heard_ns = clock_.monotonic_ns();
-    settled_ns_ = clock_.monotonic_ns() + options_.silent_ns;
-  }
-  take_over_stored();
+Root::Asked& Root::add(const Control& want) {
+  Asked& asked = asked_[want.query];
+  asked.want = want;
+  asked.begun_ns = asked.asker_heard_ns = clock_.monotonic_ns();
+  return asked;
+}
+
+// What a root with this store had merged goes on from there, and what it gave is given again.
+Expected<void> Root::restore(const StoredAnswer& stored) {
+  const auto known = asked_.find(stored.query.want.query);
+  Asked& asked = known == asked_.end() ? add(stored.query.want) : known->second;
+  asked.gives_panes = stored.query.gives_panes;
+  asked.answered = stored.query.answered;
+  asked.schema = stored.query.schema;
+  CLEW_TRY(asked.merge.restore(stored));
+  if (stored.query.given) give(asked, *stored.query.given);
+  // It was to end, or its end has come.
+  const bool is_ending = !stored.query.want.is_wanted || known == asked_.end();
+  if (is_ending && stored.query.phase != Phase::Installing) end(asked);
+  return {};
 }
 
 // --- messages ------------------------------------------------------------------------------------
 
 void Root::hear(const Message& message) {
   if (!leads_) return;
-  if (const auto said = read_as<Beat>(message.bytes)) return beat(message, *said);
-  if (const auto asked = read_as<Ask>(message.bytes)) return ask(*asked);
-  has_partials_ = has_partials_ || read_as<Partial>(message.bytes).has_value();
+  // By its subject: a server lets members say what is theirs to say.
+  if (message.subject == subjects_.ask()) {
+    if (const auto asked = read_as<Ask>(message.bytes)) ask(*asked);
+  } else if (message.subject.starts_with(subjects_.beat(""))) {
+    if (const auto said = read_as<Beat>(message.bytes)) beat(message, *said);
+  } else {
+    has_partials_ = true;
+  }
 }
 
 Control Root::greeting() const {
@@ -192,59 +200,90 @@ void Root::beat(const Message& message, const Beat& said) {
   if (is_new) notes_.push_back(fmt::format("node {} is there", said.node));
   member.last = said;
   member.heard_ns = clock_.monotonic_ns();
-  (void)bus_.publish(subjects_.control(said.node), to_bytes(greeting()));
-  beats_.push_back(said);
+  Control greets = greeting();
+  for (const auto& [query, asked] : asked_) {
+    if (asked.answered.empty()) greets.unknown.push_back(query);
+  }
+  (void)bus_.publish(subjects_.control(said.node), to_bytes(greets));
+  beats_[said.node] = said;
 }
 
 // Comes again and again while its asker listens.
 void Root::ask(const Ask& said) {
-  const auto known = asked_.find(said.query);
-  if (known == asked_.end() && !said.is_wanted) return;
-  Asked& asked = known == asked_.end() ? asked_[said.query] : known->second;
+  if (!asked_.contains(said.query) && !recall(said)) return;
+  Asked& asked = asked_[said.query];
   const int64_t now = clock_.monotonic_ns();
   asked.asker_heard_ns = now;
   if (said.root == options_.name) asked.rows.forget(said.has_rows);
-  if (known != asked_.end() && said.is_wanted) {
-    for (const Bytes& row : asked.rows.take_unheard(now))
-      (void)bus_.publish(subjects_.row(said.query), row);
-    return;
+  for (const Bytes& row : asked.rows.take_unheard(now))
+    (void)bus_.publish(subjects_.row(said.query), row);
+  if (!said.is_wanted) end(asked);
+}
+
+// A query that is not known: it is in the store, or is asked for the first time. False: neither.
+bool Root::recall(const Ask& said) {
+  if (store_ != nullptr) {
+    const auto stored = store_->read(said.query);
+    if (stored) return restore(*stored).has_value();
+    if (stored.error().code != ErrorCode::NotFound) return false;
   }
-  if (!said.is_wanted) return end(asked);
-  asked.begun_ns = now;
+  if (!said.is_wanted) return false;
+  Asked& asked = add({.query = said.query,
+                      .revision = 1,
+                      .is_wanted = true,
+                      .digest = digest_of(said.text),
+                      .text = said.text,
+                      .name_patterns = said.name_patterns,
+                      .labels = said.labels,
+                      .epoch_ns = 0,
+                      .width_ns = said.width_ns,
+                      .lease_ns = options_.lease_ns});
   asked.gives_panes = said.gives_panes;
-  asked.want = {.query = said.query,
-                .revision = 1,
-                .is_wanted = true,
-                .digest = digest_of(said.text),
-                .text = said.text,
-                .name_patterns = said.name_patterns,
-                .labels = said.labels,
-                .epoch_ns = 0,
-                .width_ns = said.width_ns,
-                .lease_ns = options_.lease_ns};
-  if (const auto wanted = want(asked); !wanted) {
-    asked.phase = Phase::Failed;
-    asked.reason = wanted.error().message;
-    asked.ended_ns = now;
-  }
+  asked.is_announced = false;
   notes_.push_back(fmt::format("query {} is asked", said.query));
+  return true;
 }
 
 // First the keys, which nodes read that did not hear it, then all that listen.
-Expected<void> Root::want(Asked& asked) {
+Expected<void> Root::announce() {
+  const bool has_news = std::any_of(asked_.begin(), asked_.end(),
+                                    [](const auto& each) { return !each.second.is_announced; });
+  if (!has_news || clock_.monotonic_ns() < next_announce_ns_) return {};
+  next_announce_ns_ = clock_.monotonic_ns() + kRetryPeriod;
+  Want all{.revision = want_revision_ + 1};
   const std::string bucket = bucket_of(options_.tenant);
-  asked.want.want_revision = ++want_revision_;
-  asked.want.time_ns = clock_.monotonic_ns() + offset_ns_;
-  Want all{.revision = want_revision_};
-  for (const auto& [query, each] : asked_) {
-    if (each.want.is_wanted && each.ended_ns == 0)
-      all.queries.push_back({.query = query, .revision = each.want.revision});
+  for (auto& [query, asked] : asked_) {
+    if (asked.want.is_wanted) all.queries.push_back({.query = query, .revision = 1});
+    if (asked.is_announced) continue;
+    asked.want.want_revision = all.revision;
+    asked.want.time_ns = clock_.monotonic_ns() + offset_ns_;
+    CLEW_TRY(put(want_key(query), to_bytes(asked.want)));
   }
-  const std::string key = want_key(asked.want.query);
+  CLEW_TRY(put(kWantKey, to_bytes(all)));
+  want_revision_ = all.revision;
+  next_announce_ns_ = 0;
+  for (auto& [query, asked] : asked_) {
+    if (!std::exchange(asked.is_announced, true))
+      (void)bus_.publish(subjects_.control_of_all(), to_bytes(asked.want));
+  }
+  return {};
+}
+
+Expected<void> Root::put(std::string_view key, const Bytes& bytes) {
+  const std::string bucket = bucket_of(options_.tenant);
   const std::optional<Revised> known = CLEW_TRY(bus_.get(bucket, key));
-  CLEW_TRY(bus_.put(bucket, key, to_bytes(asked.want), known ? known->revision : 0));
-  want_key_revision_ = CLEW_TRY(bus_.put(bucket, kWantKey, to_bytes(all), want_key_revision_));
-  return bus_.publish(subjects_.control_of_all(), to_bytes(asked.want));
+  CLEW_TRY(bus_.put(bucket, key, bytes, known ? known->revision : 0));
+  return {};
+}
+
+// Behind the log: what a node says to have sent was there before.
+void Root::take_beats() {
+  for (const auto& [node, said] : std::exchange(beats_, {})) {
+    for (const NodeQuery& one : said.queries) {
+      const auto asked = asked_.find(one.query);
+      if (asked != asked_.end()) report(asked->second, said, one);
+    }
+  }
 }
 
 void Root::report(Asked& asked, const Beat& said, const NodeQuery& one) {
@@ -266,19 +305,27 @@ void Root::report(Asked& asked, const Beat& said, const NodeQuery& one) {
 
 // --- partials ------------------------------------------------------------------------------------
 
-void Root::read_partials() {
-  while (true) {
+// False: not up to its end. Others want their turn, too.
+bool Root::read_partials() {
+  const int64_t until = clock_.monotonic_ns() + kReadTurn;
+  while (clock_.monotonic_ns() <= until) {
     const auto entries = bus_.read(partials_log(options_.tenant), read_, kEntriesAtOnce);
-    if (!entries) {
-      has_partials_ = true;
-      return;
-    }
-    if (entries->empty()) return;
+    if (!entries) return false;
+    if (entries->empty()) return true;
     for (const Entry& entry : *entries) {
       take(entry);
       read_ = entry.sequence;
     }
   }
+  return false;
+}
+
+// Numbers of panes may be anybody's.
+bool Root::is_near(const Asked& asked, Pane pane) const {
+  constexpr int64_t kFar = 30 * 24 * 3600 * kSecond;
+  const int64_t begin = panes_of(asked.want).begin(pane);
+  const int64_t now = clock_.monotonic_ns() + offset_ns_;
+  return begin > now - kFar && begin < now + kFar;
 }
 
 void Root::take(const Entry& entry) {
@@ -286,7 +333,11 @@ void Root::take(const Entry& entry) {
   if (!partial || Subjects::node_of(entry.subject) != partial->node) return;
   const auto asked = asked_.find(partial->query);
   if (asked == asked_.end() || asked->second.want.revision != partial->revision) return;
-  const auto merged = asked->second.merge.add(*partial);
+  if (!is_near(asked->second, partial->pane)) {
+    asked->second.strangers[partial->node] = "its clock is days off";
+    return;
+  }
+  const auto merged = asked->second.merge.add(*partial, entry.sequence);
   asked->second.has_merged = true;
   if (!merged) asked->second.strangers[partial->node] = merged.error().message;
 }
@@ -330,8 +381,7 @@ void Root::end(Asked& asked) {
   asked.drained_ns = clock_.monotonic_ns() + options_.late_ns;
   asked.want.is_wanted = false;
   asked.has_news = true;
-  // Nodes that do not hear it see it by the keys, at the next beat.
-  (void)want(asked);
+  asked.is_announced = false;
 }
 
 // Whether somebody may still count in it.
@@ -368,7 +418,7 @@ void Root::give(Asked& asked, Pane up_to) {
   for (const PaneTable& one : asked.merge.take_due(up_to)) {
     if (asked.gives_panes) give(asked, *one.table, one.pane, one.version, false);
   }
-  asked.merge.forget(up_to - kPanesKept);
+  asked.merge.keep(kPanesKept);
 }
 
 void Root::give(Asked& asked, const aggregate::Table& table, Pane pane, uint64_t version,
@@ -410,6 +460,8 @@ void Root::commit() {
            asked.is_answered_stored == asked.answered.empty();
   });
   if (!is_urgent && clock_.monotonic_ns() < next_commit_ns_) return;
+  // Another root may lead by now.
+  if (clock_.monotonic_ns() - renewed_ns_ > options_.takeover_ns - kSecond) return;
   next_commit_ns_ = clock_.monotonic_ns() + kCommitPeriod;
   if (const auto written = write(); !written) {
     if (!std::exchange(is_unsafe_, true)) notes_.push_back(written.error().message);
@@ -420,8 +472,12 @@ void Root::commit() {
     send_rows(asked);
     mark(asked);
   }
-  if (forgotten_ == read_) return;
-  if (bus_.forget(partials_log(options_.tenant), read_)) forgotten_ = read_;
+  uint64_t up_to = read_;
+  for (const auto& [query, asked] : asked_) {
+    if (const auto first = asked.merge.first_part()) up_to = std::min(up_to, *first - 1);
+  }
+  if (forgotten_ >= up_to) return;
+  if (bus_.forget(partials_log(options_.tenant), up_to)) forgotten_ = up_to;
 }
 
 Expected<void> Root::write() {
@@ -452,12 +508,14 @@ Expected<void> Root::write() {
 
 // Once all nodes have closed it, or it has taken too long.
 void Root::finish(Asked& asked) {
-  const bool is_waited_for = std::any_of(members_.begin(), members_.end(), [&](const auto& each) {
-    const auto said = asked.nodes.find(each.first);
-    return said != asked.nodes.end() && is_alive(each.second) && counts(said->second.state);
-  });
+  std::vector<std::string> missing;
+  for (const auto& [node, said] : asked.nodes) {
+    if (counts(said.state)) missing.push_back(node);
+  }
   const int64_t now = clock_.monotonic_ns();
-  if (now < settled_ns_ || (is_waited_for && now < asked.drained_ns)) return;
+  if (now < settled_ns_ || (!missing.empty() && now < asked.drained_ns)) return;
+  for (const std::string& node : missing)
+    asked.lost.push_back(fmt::format("what node {} has not sent by the end", node));
   if (const auto open = asked.merge.open(); !open.empty() && !asked.answered.empty())
     give(asked, open.back());
   if (!asked.gives_panes && asked.merge.total()) give(asked, *asked.merge.total(), 0, 1, true);
@@ -504,6 +562,13 @@ void Root::tell(Asked& asked) {
     ++status.nodes;
     if (has_labels(member.last.labels, asked.want.labels)) ++status.meant;
   }
+  status.lost = asked.lost;
+  for (const auto& [node, said] : asked.nodes) {
+    if (!said.lost.empty())
+      status.lost.push_back(fmt::format("intervals that node {} could not keep", node));
+  }
+  if (asked.merge.late() != 0)
+    status.lost.push_back(fmt::format("{} tables of intervals long over", asked.merge.late()));
   for (auto& [reason, one] : refusals) {
     if (status.refusals.size() < kRefusalsTold) status.refusals.push_back(std::move(one));
   }

@@ -56,7 +56,8 @@ class Root {
   };
   struct Asked {
     Control want;
-    bool gives_panes = true;  // Else all of them, as one, at the end.
+    bool is_announced = true;  // Nodes can know it.
+    bool gives_panes = true;   // Else all of them, as one, at the end.
     Phase phase = Phase::Installing;
     std::string reason{};  // Of its failure.
     int64_t begun_ns = 0;
@@ -74,25 +75,31 @@ class Root {
     bool has_merged = false;       // Since the last commit.
     std::vector<RowUpdate> out{};  // Rows to be told behind it.
     RowQueue rows{};
+    std::vector<std::string> lost{};
     bool has_news = true;  // For the asker.
   };
 
   // Leading.
   void lead();
-  void take_over();
-  void take_over_stored();
+  Expected<void> take_over();
+  Asked& add(const Control& want);
+  Expected<void> restore(const StoredAnswer& stored);
   void commit();
   Expected<void> write();
   void send_rows(Asked& asked);
   // Messages.
   void hear(const Message& message);
-  void ask(const Ask& asked);
+  void ask(const Ask& said);
+  bool recall(const Ask& said);
   void beat(const Message& message, const Beat& said);
   void report(Asked& asked, const Beat& said, const NodeQuery& one);
-  void read_partials();
+  bool read_partials();
+  void take_beats();
   void take(const Entry& entry);
+  [[nodiscard]] bool is_near(const Asked& asked, Pane pane) const;
   // Queries.
-  Expected<void> want(Asked& asked);
+  Expected<void> announce();
+  Expected<void> put(std::string_view key, const Bytes& bytes);
   void install(Asked& asked);
   void end(Asked& asked);
   void give(Asked& asked);
@@ -113,16 +120,17 @@ class Root {
   Subjects subjects_;
   int64_t offset_ns_;
   bool leads_ = false;
-  std::optional<Revised> leader_;  // As the key was seen last,
+  uint64_t leader_revision_ = 0;  // As the key was seen last,
   int64_t leader_seen_ns_ = 0;     // and when it was seen to change.
+  int64_t renewed_ns_ = 0;         // By us.
   int64_t next_lead_ns_ = 0;
   // Behind a root that has gone: who is there has said so by then.
   int64_t settled_ns_ = 0;
   uint64_t want_revision_ = 0;
-  uint64_t want_key_revision_ = 0;
+  int64_t next_announce_ns_ = 0;
   std::map<std::string, Asked> asked_;     // By query.
   std::map<std::string, Member> members_;  // By node.
-  std::vector<Beat> beats_;                // That are to be looked at behind the log.
+  std::map<std::string, Beat> beats_;      // By node: to be looked at behind the log.
   uint64_t read_ = 0;                      // Up to here the log was read.
   bool has_partials_ = true;
   uint64_t forgotten_ = 0;  // Up to here the log is forgotten.

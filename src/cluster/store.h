@@ -26,7 +26,7 @@ struct StoredQuery {
 
 struct StoredPane {
   Pane pane = 0;
-  uint64_t version = 0;  // That was given; 0: none was.
+  uint64_t version = 1;  // As which it was given, or is to be given.
   Bytes table;           // aggregate/table_bytes.h
 };
 

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,7 +15,7 @@
 
 #include "aggregate/table_bytes.h"
 #include "cluster/asker.h"
-#include "cluster/bus_local.h"
+#include "cluster/bus.h"
 #include "cluster/clock.h"
 #include "cluster/digest.h"
 #include "cluster/node.h"
@@ -101,11 +103,28 @@ class FakeSessions final : public NodeSessions {
   Truth& truth_;
 };
 
+// A folder for a store, which goes with it. In memory: what is written there is tested, and not how
+// fast a disk takes it.
+class TestFolder {
+ public:
+  TestFolder() {
+    std::string name = "/dev/shm/clew-root-XXXXXX";
+    path_ = mkdtemp(name.data());
+  }
+  ~TestFolder() { std::filesystem::remove_all(path_); }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 // A node and its end of the bus. To destroy it is to kill it.
 struct TestNode {
-  TestNode(LocalHub& hub, const std::string& name, const Clock& clock, Truth& truth,
+  TestNode(std::unique_ptr<Bus> end, const std::string& name, const Clock& clock, Truth& truth,
            Labels labels = {}, uint64_t incarnation = 1)
-      : bus(hub.connect()),
+      : bus(std::move(end)),
         sessions(name, clock, truth),
         node(*bus, sessions, clock,
              {.name = name,
@@ -117,15 +136,16 @@ struct TestNode {
 };
 
 struct TestRoot {
-  TestRoot(LocalHub& hub, const std::string& name, const Clock& clock, Store* store = nullptr)
-      : bus(hub.connect()), root(*bus, clock, {.name = name}, store) {}
+  TestRoot(std::unique_ptr<Bus> end, const std::string& name, const Clock& clock,
+           Store* store = nullptr)
+      : bus(std::move(end)), root(*bus, clock, {.name = name}, store) {}
   std::unique_ptr<Bus> bus;
   Root root;
 };
 
 struct TestAsker {
-  TestAsker(LocalHub& hub, const Clock& clock, Ask question)
-      : bus(hub.connect()), asker(*bus, clock, "default", std::move(question)) {}
+  TestAsker(std::unique_ptr<Bus> end, const Clock& clock, Ask question)
+      : bus(std::move(end)), asker(*bus, clock, "default", std::move(question)) {}
 
   void take() {
     for (AnsweredPane& pane : asker.take()) {
