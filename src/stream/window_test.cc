@@ -123,7 +123,8 @@ constexpr int64_t kKeys = 50;
 constexpr int64_t kDelayUsual = 60 * kMs;  // What the watermark allows for.
 constexpr int64_t kLate = 400 * kMs;
 
-// In the order of their arrival. One in ten comes late, one in a hundred too late.
+// In the order of their arrival. One in ten comes late, some about when it is too late, one in a
+// hundred much too late.
 std::vector<std::pair<int64_t, Event>> random_events() {
   std::mt19937_64 random(7);
   const auto below = [&random](int64_t limit) {
@@ -135,7 +136,7 @@ std::vector<std::pair<int64_t, Event>> random_events() {
     time += below(2 * kMs);
     const int64_t kind = below(100);
     int64_t delay = below(kDelayUsual);
-    if (kind < 10) delay += below(kLate / 2);
+    if (kind < 10) delay += below(2 * kLate);
     if (kind < 1) delay += 4 * kLate;
     events.push_back({time + delay, {.time = time, .key = below(kKeys), .value = below(1'000)}});
   }
