@@ -27,7 +27,8 @@ namespace {
 constexpr int64_t kRootWait = 7 * kSecond / 10;  // For one that leads, before we bring one.
 constexpr int64_t kNodesWait = 3 * kSecond / 2;  // For the first node.
 constexpr int64_t kArmWait = 30 * kSecond;       // For a node that works out what it is asked.
-constexpr int64_t kRootGone = 15 * kSecond;      // A root that is not heard has gone.
+constexpr int64_t kRootSilent = 10 * kSecond;    // For one that was heard before.
+constexpr int64_t kRootGone = 30 * kSecond;      // No root is heard.
 constexpr uint64_t kUsualWidth = kSecond;        // Of panes that only their sum is wanted of.
 
 std::string new_name(std::string_view kind) {
@@ -99,7 +100,7 @@ class ClusterRun {
 ClusterRun::~ClusterRun() {
   if (asker_ && !asker_->is_done()) asker_->end();
   if (!root_) return;
-  root_->turn();
+  root_->end(asker_->query());
   (void)root_->leave();
 }
 
@@ -181,11 +182,12 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
 }
 
 Expected<void> ClusterRun::bring_root() {
-  if (asker_->status()) {
-    if (asker_->silent_ns() < kRootGone) return {};
+  const bool is_known = asker_->status().has_value();
+  if (is_known && asker_->silent_ns() > kRootGone)
     return fail(ErrorCode::Io, fmt::format("the root of {} is not heard any more", request_.url));
-  }
-  if (root_ || now() - begun_ns_ < kRootWait) return {};
+  if (root_ || asker_->silent_ns() < (is_known ? kRootSilent : kRootWait)) return {};
+  // It was another's, who has gone, or waits to be begun again; what it had merged is not here.
+  if (is_known) notices_.warning("the root is not heard any more: this command brings one");
   roots_bus_ = CLEW_TRY(request_.connect());
   root_.emplace(*roots_bus_, clock_,
                 RootOptions{.name = new_name("root"), .tenant = request_.tenant});

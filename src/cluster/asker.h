@@ -39,6 +39,7 @@ class Asker {
   // No more is wanted; what was counted so far still comes.
   void end();
 
+  [[nodiscard]] const std::string& query() const { return question_.query; }
   // What the root has said last; none: no root was heard.
   [[nodiscard]] const std::optional<Status>& status() const { return status_; }
   // For how long the root was not heard, at least.

@@ -23,8 +23,8 @@ class Cluster : public testing::Test {
   static constexpr int64_t kStep = kSecond / 20;
 
   void add_node(const std::string& name, Labels labels = {}, uint64_t incarnation = 1) {
-    nodes_[name] =
-        std::make_unique<TestNode>(hub().connect(), name, clock_, truth_, std::move(labels), incarnation);
+    nodes_[name] = std::make_unique<TestNode>(hub().connect(), name, clock_, truth_,
+                                              std::move(labels), incarnation);
     ASSERT_TRUE(nodes_[name]->node.begin());
   }
   void add_root(const std::string& name) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster on a bus on which everything goes wrong, by a seed, while nodes and roots are killed and
-// cut off. What the asker has at the end is what was counted, each count once; of a node that was
-// killed what it had not sent is missing, and nothing else.
+// A cluster on a bus on which everything goes wrong, by a seed, while nodes and roots are killed
+// and cut off. What the asker has at the end is what was counted, each count once; of a node that
+// was killed what it had not sent is missing, and nothing else.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -142,8 +142,8 @@ class FaultyCluster {
 
   void begin_root() {
     store_ = Store::open(folder_.path()).value();
-    root_ = std::make_unique<TestRoot>(hub_.connect("root"), "r" + std::to_string(++roots_),
-                                       clock_, store_.get());
+    root_ = std::make_unique<TestRoot>(hub_.connect("root"), "r" + std::to_string(++roots_), clock_,
+                                       store_.get());
     while (!root_->root.begin())
       hub_.step();
   }

@@ -238,8 +238,8 @@ struct Status {
   std::vector<Refusal> refusals{};
   std::vector<std::string> lost{};  // What the answer lacks, in words.
   std::string root{};               // Who says it.
-  uint64_t first_row = 1;  // RowUpdate::number of the first that can still come,
-  uint64_t rows = 0;       // and of the last that was sent.
+  uint64_t first_row = 1;           // RowUpdate::number of the first that can still come,
+  uint64_t rows = 0;                // and of the last that was sent.
   bool operator==(const Status&) const = default;
 };
 

@@ -375,6 +375,14 @@ void Root::install(Asked& asked) {
   asked.has_news = true;
 }
 
+void Root::end(const std::string& query) {
+  const auto asked = asked_.find(query);
+  if (!leads_ || asked == asked_.end()) return;
+  end(asked->second);
+  next_announce_ns_ = 0;
+  (void)announce();
+}
+
 void Root::end(Asked& asked) {
   if (asked.phase == Phase::Draining || asked.ended_ns != 0) return;
   asked.phase = Phase::Draining;

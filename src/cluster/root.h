@@ -44,6 +44,8 @@ class Root {
   [[nodiscard]] int64_t next_ns() const;
   [[nodiscard]] int descriptor() const { return bus_.descriptor(); }
   [[nodiscard]] bool leads() const { return leads_; }
+  // As its asker would end it, if that could be heard.
+  void end(const std::string& query);
   // Another root may lead at once.
   Expected<void> leave();
   // What happened, in words, since the last time: for people.
@@ -121,8 +123,8 @@ class Root {
   int64_t offset_ns_;
   bool leads_ = false;
   uint64_t leader_revision_ = 0;  // As the key was seen last,
-  int64_t leader_seen_ns_ = 0;     // and when it was seen to change.
-  int64_t renewed_ns_ = 0;         // By us.
+  int64_t leader_seen_ns_ = 0;    // and when it was seen to change.
+  int64_t renewed_ns_ = 0;        // By us.
   int64_t next_lead_ns_ = 0;
   // Behind a root that has gone: who is there has said so by then.
   int64_t settled_ns_ = 0;
