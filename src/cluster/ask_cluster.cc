@@ -222,8 +222,9 @@ Expected<void> ClusterRun::check_nodes(const Status& status) const {
   }
   if (status.nodes != 0 && status.meant == 0 && waited > kNodesWait) {
     std::vector<std::string> labels;
+    labels.reserve(request_.labels.size());
     for (const auto& [name, value] : request_.labels)
-      labels.push_back(name + "=" + value);
+      labels.push_back(fmt::format("{}={}", name, value));
     return fail(ErrorCode::NotFound,
                 fmt::format("no node has the label{} {}", labels.size() == 1 ? "" : "s",
                             fmt::join(labels, ", ")));

@@ -96,11 +96,11 @@ void Asker::take(RowUpdate row) {
 void Asker::take_early() {
   while (!early_.empty() && early_.begin()->first == question_.has_rows + 1) {
     ++question_.has_rows;
-    take_in_order(std::move(early_.extract(early_.begin()).mapped()));
+    take_in_order(early_.extract(early_.begin()).mapped());
   }
 }
 
-void Asker::take_in_order(RowUpdate row) {
+void Asker::take_in_order(const RowUpdate& row) {
   auto whole = parts_.add(row.table);
   // Those before it will not be whole any more.
   if (!whole && row.table.index == 0) {

@@ -55,7 +55,7 @@ class Asker {
   void hear(const Message& message);
   void take(RowUpdate row);
   void take_early();
-  void take_in_order(RowUpdate row);
+  void take_in_order(const RowUpdate& row);
   void give_up_before(uint64_t first);
   void begin_anew();
   void ask();

@@ -48,7 +48,32 @@ constexpr uint16_t kKindOf<Want> = 10;
 template <>
 constexpr uint16_t kKindOf<Leader> = 11;
 
-// All members of a struct: a new one does not compile until it stands here, too.
+// All members of a struct: a new one does not compile until it stands here, too. Those between a
+// root and whoever asks.
+template <typename T>
+auto fields_of_asking(T& value) {
+  using Plain = std::remove_const_t<T>;
+  if constexpr (std::is_same_v<Plain, Ask>) {
+    auto& [query, is_wanted, text, name_patterns, labels, width_ns, gives_panes, root, has_rows] =
+        value;
+    return std::tie(query, is_wanted, text, name_patterns, labels, width_ns, gives_panes, root,
+                    has_rows);
+  } else if constexpr (std::is_same_v<Plain, Refusal>) {
+    auto& [reason, node, nodes] = value;
+    return std::tie(reason, node, nodes);
+  } else if constexpr (std::is_same_v<Plain, Status>) {
+    auto& [query, phase, reason, answered, nodes, meant, armed, silent, refusals, lost, root,
+           first_row, rows] = value;
+    return std::tie(query, phase, reason, answered, nodes, meant, armed, silent, refusals, lost,
+                    root, first_row, rows);
+  } else {
+    static_assert(std::is_same_v<Plain, RowUpdate>);
+    auto& [query, revision, root, number, pane, version, is_final, table] = value;
+    return std::tie(query, revision, root, number, pane, version, is_final, table);
+  }
+}
+
+// The others.
 template <typename T>
 auto fields_of(T& value) {
   using Plain = std::remove_const_t<T>;
@@ -104,23 +129,8 @@ auto fields_of(T& value) {
   } else if constexpr (std::is_same_v<Plain, Leader>) {
     auto& [root] = value;
     return std::tie(root);
-  } else if constexpr (std::is_same_v<Plain, Ask>) {
-    auto& [query, is_wanted, text, name_patterns, labels, width_ns, gives_panes, root, has_rows] =
-        value;
-    return std::tie(query, is_wanted, text, name_patterns, labels, width_ns, gives_panes, root,
-                    has_rows);
-  } else if constexpr (std::is_same_v<Plain, Refusal>) {
-    auto& [reason, node, nodes] = value;
-    return std::tie(reason, node, nodes);
-  } else if constexpr (std::is_same_v<Plain, Status>) {
-    auto& [query, phase, reason, answered, nodes, meant, armed, silent, refusals, lost, root,
-           first_row, rows] = value;
-    return std::tie(query, phase, reason, answered, nodes, meant, armed, silent, refusals, lost,
-                    root, first_row, rows);
   } else {
-    static_assert(std::is_same_v<Plain, RowUpdate>);
-    auto& [query, revision, root, number, pane, version, is_final, table] = value;
-    return std::tie(query, revision, root, number, pane, version, is_final, table);
+    return fields_of_asking(value);
   }
 }
 

@@ -183,9 +183,10 @@ void Node::arm(Task& task) {
   const auto running = std::count_if(tasks_.begin(), tasks_.end(), [](const auto& each) {
     return each.second.session != nullptr;
   });
-  if (static_cast<size_t>(running) >= kQueriesMax)
+  if (static_cast<size_t>(running) >= kQueriesMax) {
     return close(task,
                  fmt::format("this node runs {} queries, and more are not possible", running));
+  }
   if (digest_of(task.want.text) != task.want.digest)
     return close(task, "the query's text is not what was announced");
   auto session = sessions_.begin({.text = task.want.text,
@@ -273,9 +274,9 @@ void Node::close(Task& task, const std::string& why) {
   task.session.reset();
   task.ended_ns = clock_.monotonic_ns();
   const bool was_armed = task.said.state != NodeState::Offered;
-  if (task.said.state != NodeState::Expired)
-    task.said.state =
-        why.empty() ? NodeState::Closed : (was_armed ? NodeState::Lost : NodeState::Refused);
+  const NodeState problem = was_armed ? NodeState::Lost : NodeState::Refused;
+  const bool is_expired = task.said.state == NodeState::Expired;
+  if (!is_expired) task.said.state = why.empty() ? NodeState::Closed : problem;
   task.said.reason = why;
   if (!why.empty()) notes_.push_back(fmt::format("query {}: {}", task.want.query, why));
   wants_beat_ = true;

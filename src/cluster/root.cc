@@ -322,7 +322,7 @@ bool Root::read_partials() {
 
 // Numbers of panes may be anybody's.
 bool Root::is_near(const Asked& asked, Pane pane) const {
-  constexpr int64_t kFar = 30 * 24 * 3600 * kSecond;
+  constexpr int64_t kFar = int64_t{30} * 24 * 3600 * kSecond;
   const int64_t begin = panes_of(asked.want).begin(pane);
   const int64_t now = clock_.monotonic_ns() + offset_ns_;
   return begin > now - kFar && begin < now + kFar;

@@ -67,7 +67,7 @@ std::vector<Frame> SessionProcess::take() {
   if (pid_ == 0) return frames;
   const bool is_there = read_more();
   while (true) {
-    const Expected<std::optional<Frame>> frame = reader_.take();
+    Expected<std::optional<Frame>> frame = reader_.take();
     if (!frame) {
       finish(frames, frame.error().message);
       return frames;
@@ -120,6 +120,7 @@ Expected<std::unique_ptr<NodeSession>> SessionProcesses::begin(const SessionWant
   attributes.leave_group();
   const SpawnFiles files(theirs.get());
   std::vector<char*> words;
+  words.reserve(command_.size() + 1);
   for (std::string& word : command_)
     words.push_back(word.data());
   words.push_back(nullptr);

@@ -217,6 +217,7 @@ Expected<std::vector<StoredAnswer>> Store::read_all() {
   while (database_->step(ids.get()))
     names.push_back(text_in(ids.get(), 0));
   if (database_->failed()) return database_->take_problem();
+  all.reserve(names.size());
   for (const std::string& name : names)
     all.push_back(CLEW_TRY(read(name)));
   return all;

@@ -74,12 +74,12 @@ bool is_readable(int descriptor) {
   return poll(&one, 1, 0) == 1;
 }
 
-void tell(std::vector<std::string> notes, Console& console) {
+void tell(const std::vector<std::string>& notes, Console& console) {
   for (const std::string& note : notes)
     console.made(note);
 }
 
-void warn(std::vector<std::string> complaints, Console& console) {
+void warn(const std::vector<std::string>& complaints, Console& console) {
   for (const std::string& complaint : complaints)
     console.warning(complaint);
 }
