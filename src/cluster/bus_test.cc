@@ -452,6 +452,7 @@ TEST_P(BusTest, ComesBackWithLogsKeysAndSubscriptions) {
   EXPECT_EQ(code_of(one->get("want", "query")), ErrorCode::Io);
   EXPECT_EQ(code_of(one->put("want", "query", {}, *revision)), ErrorCode::Io);
   EXPECT_TRUE(one->publish("news.a", bytes_of("meanwhile")));
+  subscribe(*other, "late.*");
 
   world().start();
   for (Bus* end : {one.get(), other.get()}) {
@@ -466,6 +467,8 @@ TEST_P(BusTest, ComesBackWithLogsKeysAndSubscriptions) {
   EXPECT_EQ((*other->get("want", "query"))->revision, *revision);
   publish(*one, "news.a", "fresh");
   EXPECT_EQ(next_text(*other), "fresh");
+  publish(*one, "late.a", "fresh, too");
+  EXPECT_EQ(next_text(*other), "fresh, too");
 }
 
 TEST_P(BusTest, CountsWhatIsNotTaken) {

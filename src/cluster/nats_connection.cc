@@ -314,9 +314,10 @@ Expected<void> NatsConnection::publish(std::string_view subject, std::span<const
 
 Expected<void> NatsConnection::subscribe(std::string_view pattern, std::string_view group) {
   if (pattern == inbox_ || subscriptions_.find(pattern) != subscriptions_.end()) return {};
-  if (connection_ == nullptr) return fail(ErrorCode::Io, "the bus is not reached at present");
   const std::string name(pattern);
-  natsSubscription* const handle = CLEW_TRY(listen(name, std::string(group)));
+  natsSubscription* handle = nullptr;  // Given up by libnats: revive() listens.
+  const bool is_given_up = connection_ == nullptr || natsConnection_IsClosed(connection_);
+  if (!is_given_up) handle = CLEW_TRY(listen(name, std::string(group)));
   subscriptions_.emplace(name, Subscription{.group = std::string(group), .handle = handle});
   return {};
 }
