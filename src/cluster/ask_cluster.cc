@@ -287,7 +287,10 @@ void ClusterRun::give(const AnsweredPane& pane) {
   answer_->take(pane.table);
   if (pane.is_final) return;
   if (!first_) first_ = pane.pane;
+  // Nodes were armed within the first, and are stopped within the last.
+  const bool is_partial = pane.pane == *first_ || panes_.end(pane.pane) > clock_.realtime_ns();
   sink_.end_interval({.number = static_cast<uint64_t>(pane.pane - *first_) + 1,
+                      .partial = is_partial,
                       .begin_ns = panes_.begin(pane.pane),
                       .end_ns = panes_.end(pane.pane)});
   sink_.flush();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clusters: real nodes, roots and askers over Debian's NATS server, on one machine. Each node
 // traces all of it, so what they count together is known from the victim's own counts.
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -109,6 +110,22 @@ TEST_F(Clusters, CountWhatAllNodesSee) {
   expect_times(tracer.finish(), truth, 2);
   expect_text_equals_file(victim_->pid());
   expect_no_residue(before, victim_->pid());
+}
+
+// Report::calls() adds them up.
+TEST_F(Clusters, GiveEachIntervalOnce) {
+  const Child first = node("n1", "a");
+  const Child second = node("n2", "b");
+  Tracer tracer = trace({"--every", "100ms"});
+  const Numbers start = victim_->counts();
+  // Two intervals and a bit.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(220);
+  while (std::chrono::steady_clock::now() < end)
+    victim_->run(5);
+  const Numbers truth = difference(start, victim_->counts());
+  const Report report = tracer.finish();
+  expect_times(report, truth, 2);
+  EXPECT_GT(report.rows.back().at("interval"), 1);
 }
 
 TEST_F(Clusters, AskTheNodesThatHaveTheLabel) {
