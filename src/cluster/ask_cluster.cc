@@ -27,7 +27,8 @@ namespace {
 constexpr int64_t kRootWait = 7 * kSecond / 10;  // For one that leads, before we bring one.
 constexpr int64_t kNodesWait = 3 * kSecond / 2;  // For the first node.
 constexpr int64_t kArmWait = 30 * kSecond;       // For a node that works out what it is asked.
-constexpr int64_t kRootSilent = 10 * kSecond;    // For one that was heard before.
+constexpr int64_t kRootSilent = 10 * kSecond;    // For one that has a store and is begun anew.
+constexpr uint64_t kLease = 15 * kSecond;        // Of nodes, where the root is ours.
 constexpr int64_t kRootGone = 30 * kSecond;      // No root is heard.
 constexpr uint64_t kUsualWidth = kSecond;        // Of panes that only their sum is wanted of.
 
@@ -92,6 +93,8 @@ class ClusterRun {
   int64_t heard_ns_ = 0;  // When a root answered first.
   std::optional<int64_t> end_ns_;
   bool is_ending_ = false;
+  int64_t ended_ns_ = INT64_MAX;  // Of the time of day.
+  uint64_t silent_ = 0;           // Nodes that were said not to be heard any more.
   std::optional<Pane> first_;
   collect::Losses losses_;
   std::vector<std::string> told_;
@@ -157,6 +160,7 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
     const bool is_over = (end_ns_ && now() >= *end_ns_) || is_readable(stop_descriptor);
     if (is_over && !std::exchange(is_ending_, true)) {
       end_ns_.reset();
+      ended_ns_ = clock_.realtime_ns();
       asker_->end();
     }
     if (root_) root_->turn();
@@ -174,23 +178,25 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
     for (const std::string& lost : asker_->status()->lost)
       losses_.lost.push_back(lost);
     if (asker_->lost() != 0)
-      losses_.lost.push_back(fmt::format("{} messages with rows", asker_->lost()));
+      losses_.lost.push_back(fmt::format("{} late or large parts of the answer", asker_->lost()));
     sink_.finish(losses_);
     sink_.flush();
   }
   return {};
 }
 
+// Where another one leads, ours stands by: it may be that of a command like this, which ends.
 Expected<void> ClusterRun::bring_root() {
   const bool is_known = asker_->status().has_value();
   if (is_known && asker_->silent_ns() > kRootGone)
     return fail(ErrorCode::Io, fmt::format("the root of {} is not heard any more", request_.url));
-  if (root_ || asker_->silent_ns() < (is_known ? kRootSilent : kRootWait)) return {};
-  // It was another's, who has gone, or waits to be begun again; what it had merged is not here.
-  if (is_known) notices_.warning("the root is not heard any more: this command brings one");
+  if (root_ || (!is_known && asker_->silent_ns() < kRootWait)) return {};
   roots_bus_ = CLEW_TRY(request_.connect());
   root_.emplace(*roots_bus_, clock_,
-                RootOptions{.name = new_name("root"), .tenant = request_.tenant});
+                RootOptions{.name = new_name("root"),
+                            .tenant = request_.tenant,
+                            .takeover_ns = kRootSilent,
+                            .lease_ns = kLease});
   return root_->begin();
 }
 
@@ -264,6 +270,11 @@ Expected<void> ClusterRun::begin_answer(const Status& status) {
 
 void ClusterRun::tell_refusals(const Status& status) {
   if (status.phase == Phase::Installing) return;
+  if (status.silent > std::exchange(silent_, status.silent) && !is_ending_) {
+    notices_.warning(fmt::format("{} node{} not heard any more: what {} missing from now on",
+                                 status.silent, status.silent == 1 ? " is" : "s are",
+                                 status.silent == 1 ? "it counts is" : "they count is"));
+  }
   for (const Refusal& one : status.refusals) {
     std::string text = one.nodes == 1 ? fmt::format("node {} is left out: {}", one.node, one.reason)
                                       : fmt::format("{} nodes are left out, as {}: {}", one.nodes,
@@ -288,7 +299,7 @@ void ClusterRun::give(const AnsweredPane& pane) {
   if (pane.is_final) return;
   if (!first_) first_ = pane.pane;
   // Nodes were armed within the first, and are stopped within the last.
-  const bool is_partial = pane.pane == *first_ || panes_.end(pane.pane) > clock_.realtime_ns();
+  const bool is_partial = pane.pane == *first_ || panes_.end(pane.pane) > ended_ns_;
   sink_.end_interval({.number = static_cast<uint64_t>(pane.pane - *first_) + 1,
                       .partial = is_partial,
                       .begin_ns = panes_.begin(pane.pane),

@@ -58,7 +58,7 @@ void Asker::hear(const Message& message) {
     if (said->query != question_.query) return;
     heard_ns_ = clock_.monotonic_ns();
     status_ = *said;
-    if (std::exchange(question_.root, said->root) != said->root) begin_anew();
+    if (std::exchange(question_.root, said->root) != said->root) begin_anew(said->has_store);
     give_up_before(said->first_row);
     return;
   }
@@ -67,7 +67,9 @@ void Asker::hear(const Message& message) {
 }
 
 // Another root numbers its rows anew, and gives once more what was given.
-void Asker::begin_anew() {
+// One without a store has of these a part alone: they stay as they are.
+void Asker::begin_anew(bool has_store) {
+  if (!has_store && !versions_.empty()) last_whole_ = versions_.rbegin()->first;
   question_.has_rows = 0;
   early_.clear();
   parts_ = {};
@@ -112,6 +114,10 @@ void Asker::take_in_order(const RowUpdate& row) {
                      : Expected<aggregate::Table>(tl::unexpected(whole.error()));
   parts_ = {};
   if (!table) {
+    ++lost_;
+    return;
+  }
+  if (last_whole_ && row.pane <= *last_whole_) {
     ++lost_;
     return;
   }

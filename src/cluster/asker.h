@@ -57,7 +57,7 @@ class Asker {
   void take_early();
   void take_in_order(const RowUpdate& row);
   void give_up_before(uint64_t first);
-  void begin_anew();
+  void begin_anew(bool has_store);
   void ask();
 
   Bus& bus_;
@@ -71,6 +71,7 @@ class Asker {
   Joiner parts_;
   uint64_t lost_ = 0;
   std::map<Pane, uint64_t> versions_;  // Of panes that have come.
+  std::optional<Pane> last_whole_;     // Up to here the root may have less than what has come.
   std::vector<AnsweredPane> panes_;
 };
 

@@ -252,6 +252,24 @@ TEST_F(Cluster, LosesNothingWhenARootIsKilled) {
   }
 }
 
+// Without a store, and in order: what was not told is in the log.
+TEST_F(Cluster, LosesNoPaneWhenARootWithoutAStoreIsKilled) {
+  for (int moment = 0; moment < 60; ++moment) {
+    begin_anew();
+    add_root("r1");
+    add_node("a");
+    add_node("b");
+    ask();
+    run(2 * kSecond + moment * kStep);
+    root_.reset();
+    run(kSecond);
+    add_root("r2");
+    run(9 * kSecond);
+    ASSERT_TRUE(finish()) << moment;
+    EXPECT_EQ(asker_->rows, truth_) << moment;
+  }
+}
+
 TEST_F(Cluster, HasOneRootThatLeads) {
   add_root("r1");
   TestRoot other(hub().connect(), "r2", clock_);

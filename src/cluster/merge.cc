@@ -20,7 +20,7 @@ Expected<bool> Merge::add(const Partial& partial, uint64_t sequence) {
   const std::optional<Bytes> whole = CLEW_TRY(join(member, partial, sequence));
   if (!whole) return false;
   member.open.reset();
-  CLEW_TRY(merge(member, partial.pane, *whole));
+  CLEW_TRY(merge(member, partial, *whole));
   return true;
 }
 
@@ -39,15 +39,22 @@ Expected<std::optional<Bytes>> Merge::join(Member& member, const Partial& partia
   return member.parts.add(partial.table);
 }
 
-std::optional<uint64_t> Merge::first_part() const {
+std::optional<uint64_t> Merge::first_needed(bool of_open) const {
   std::optional<uint64_t> first;
+  const auto need = [&first](uint64_t entry) { first = std::min(first.value_or(entry), entry); };
   for (const auto& [who, member] : members_) {
-    if (member.open) first = std::min(first.value_or(member.first_part), member.first_part);
+    if (member.open) need(member.first_part);
+  }
+  if (!of_open) return first;
+  for (auto open = given_ ? panes_.upper_bound(*given_) : panes_.begin(); open != panes_.end();
+       ++open) {
+    need(open->second.first);
   }
   return first;
 }
 
-Expected<void> Merge::merge(Member& member, Pane pane, const Bytes& bytes) {
+Expected<void> Merge::merge(Member& member, const Partial& partial, const Bytes& bytes) {
+  const Pane pane = partial.pane;
   aggregate::Table table = CLEW_TRY(aggregate::table_of(bytes));
   if (total_ && total_->schema() != table.schema())
     return fail(ErrorCode::InvalidQuery, "its table has other columns than those before");
@@ -68,7 +75,7 @@ Expected<void> Merge::merge(Member& member, Pane pane, const Bytes& bytes) {
   if (forgotten_ && pane <= *forgotten_) {
     ++late_;
   } else if (known == panes_.end()) {
-    panes_.emplace(pane, Open{.table = std::move(table)});
+    panes_.emplace(pane, Open{.table = std::move(table), .first = member.first_part});
   } else {
     CLEW_TRY(known->second.table.merge(table));
     known->second.has_news = known->second.is_changed = true;
@@ -167,11 +174,13 @@ void Merge::keep(size_t panes) {
   }
 }
 
-std::vector<NodeMark> Merge::marks() const {
+std::vector<NodeMark> Merge::marks(Pane most) const {
   std::vector<NodeMark> marks;
   for (const auto& [who, member] : members_) {
     if (member.merged.mark() == PaneSet::kNone) continue;
-    marks.push_back({.node = who.first, .incarnation = who.second, .mark = member.merged.mark()});
+    marks.push_back({.node = who.first,
+                     .incarnation = who.second,
+                     .mark = std::min(member.merged.mark(), most)});
   }
   return marks;
 }

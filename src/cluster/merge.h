@@ -37,8 +37,9 @@ class Merge {
   // What was merged before is left out silently. A node's partials come in the order of their
   // panes, so what is behind a gap ends what was before it.
   Expected<bool> add(const Partial& partial, uint64_t sequence);
-  // The first entry of the log that is a part of what is not whole yet.
-  [[nodiscard]] std::optional<uint64_t> first_part() const;
+  // The first entry of the log that is a part of what is not whole yet; with `of_open`, or of a
+  // pane that was not given.
+  [[nodiscard]] std::optional<uint64_t> first_needed(bool of_open) const;
   // What the node says: all up to this one was sent.
   void close(const std::string& node, const Incarnation& incarnation, Pane pane);
 
@@ -60,8 +61,8 @@ class Merge {
   // Forgets all tables of given panes but so many; corrections of them come no more.
   void keep(size_t panes);
 
-  // Up to where each node's panes are merged.
-  [[nodiscard]] std::vector<NodeMark> marks() const;
+  // Up to where each node's panes are merged, but not beyond `most`.
+  [[nodiscard]] std::vector<NodeMark> marks(Pane most) const;
   // Of all nodes, as each has said last.
   [[nodiscard]] collect::Losses losses() const;
   // Partials of panes that were forgotten: they are in the total alone.
@@ -81,12 +82,13 @@ class Merge {
   };
   struct Open {
     aggregate::Table table;
+    uint64_t first = 0;    // Entry of the log.
     uint64_t version = 0;  // That was given.
     bool has_news = true;
     bool is_changed = true;
   };
 
-  Expected<void> merge(Member& member, Pane pane, const Bytes& bytes);
+  Expected<void> merge(Member& member, const Partial& partial, const Bytes& bytes);
   static Expected<std::optional<Bytes>> join(Member& member, const Partial& partial,
                                              uint64_t sequence);
 

@@ -63,9 +63,9 @@ auto fields_of_asking(T& value) {
     return std::tie(reason, node, nodes);
   } else if constexpr (std::is_same_v<Plain, Status>) {
     auto& [query, phase, reason, answered, nodes, meant, armed, silent, refusals, lost, root,
-           first_row, rows] = value;
+           has_store, first_row, rows] = value;
     return std::tie(query, phase, reason, answered, nodes, meant, armed, silent, refusals, lost,
-                    root, first_row, rows);
+                    root, has_store, first_row, rows);
   } else {
     static_assert(std::is_same_v<Plain, RowUpdate>);
     auto& [query, revision, root, number, pane, version, is_final, table] = value;

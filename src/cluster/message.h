@@ -237,7 +237,8 @@ struct Status {
   uint64_t silent = 0;     // and that are not heard any more.
   std::vector<Refusal> refusals{};
   std::vector<std::string> lost{};  // What the answer lacks, in words.
-  std::string root{};               // Who says it.
+  std::string root{};               // Who says it,
+  bool has_store = false;           // and whether it has what those before it had merged.
   uint64_t first_row = 1;           // RowUpdate::number of the first that can still come,
   uint64_t rows = 0;                // and of the last that was sent.
   bool operator==(const Status&) const = default;

@@ -482,7 +482,10 @@ void Root::commit() {
   }
   uint64_t up_to = read_;
   for (const auto& [query, asked] : asked_) {
-    if (const auto first = asked.merge.first_part()) up_to = std::min(up_to, *first - 1);
+    // Without a store the next root has what the log has.
+    const bool needs_open = store_ == nullptr && asked.gives_panes;
+    const auto first = asked.merge.first_needed(needs_open);
+    if (first) up_to = std::min(up_to, *first - 1);
   }
   if (forgotten_ >= up_to) return;
   if (bus_.forget(partials_log(options_.tenant), up_to)) forgotten_ = up_to;
@@ -533,8 +536,12 @@ void Root::finish(Asked& asked) {
 }
 
 void Root::mark(Asked& asked) {
-  if (!std::exchange(asked.has_merged, false)) return;
-  const std::vector<NodeMark> marks = asked.merge.marks();
+  if (!std::exchange(asked.has_merged, false) && asked.marked == asked.given) return;
+  asked.marked = asked.given;
+  const bool needs_open = store_ == nullptr && asked.gives_panes;
+  const Pane most =
+      needs_open ? asked.given.value_or(PaneSet::kNone) : std::numeric_limits<Pane>::max();
+  const std::vector<NodeMark> marks = asked.merge.marks(most);
   if (marks.empty()) return;
   (void)bus_.publish(
       subjects_.mark(asked.want.query),
@@ -549,6 +556,7 @@ void Root::tell(Asked& asked) {
                 .reason = asked.reason,
                 .answered = asked.answered,
                 .root = options_.name,
+                .has_store = store_ != nullptr,
                 .first_row = asked.rows.first(),
                 .rows = asked.rows.last()};
   std::map<std::string, Refusal> refusals;

@@ -72,6 +72,7 @@ class Root {
     std::map<std::string, std::string> strangers{};  // Nodes whose tables are others, and why.
     Merge merge{};
     std::optional<Pane> given{};
+    std::optional<Pane> marked{};  // What was given then.
     std::optional<Phase> stored_phase{};
     bool is_answered_stored = false;
     bool has_merged = false;       // Since the last commit.

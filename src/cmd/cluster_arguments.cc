@@ -18,8 +18,9 @@ CLI::Option* declare_cluster(CLI::App& app, ClusterArguments& arguments) {
   };
   with_url("--tenant", arguments.tenant, "whose cluster it is, of several on the same servers");
   with_url("--ca", arguments.ca_file, "the certificate of who signed the servers' (PEM)");
-  with_url("--certificate", arguments.certificate_file, "our own certificate (PEM)");
-  with_url("--key", arguments.key_file, "and its key");
+  with_url("--certificate", arguments.certificate_file,
+           "the certificate of this end, where the server wants one (PEM)");
+  with_url("--key", arguments.key_file, "the key of --certificate (PEM)");
   with_url("--credentials", arguments.credentials_file, "a file of NATS credentials");
   app.add_option("--replicas", arguments.replicas,
                  "on how many of the servers logs and keys are kept: 1 or 3")

@@ -46,6 +46,12 @@ std::string host_name() {
   return word.empty() ? "node" : word;
 }
 
+Expected<void> check_member(const std::string& name) {
+  if (cluster::check_name(name) && name != "all") return {};
+  return fail(ErrorCode::InvalidQuery,
+              fmt::format("'{}' is no name of a member: it has letters, digits, _ and -", name));
+}
+
 // Which boot of the machine it is, and when we began.
 cluster::Incarnation incarnation() {
   cluster::Incarnation made;
@@ -110,7 +116,7 @@ int serve() {
 }
 
 Expected<void> run_node(const NodeArguments& arguments) {
-  CLEW_TRY(cluster::check_name(arguments.name));
+  CLEW_TRY(check_member(arguments.name));
   // Before the bus has threads, which would get them.
   const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::GoesOn));
   const cluster::MachineClock clock;
@@ -153,7 +159,7 @@ struct RootArguments {
 };
 
 Expected<void> run_root(const RootArguments& arguments) {
-  CLEW_TRY(cluster::check_name(arguments.name));
+  CLEW_TRY(check_member(arguments.name));
   // Before the bus has threads, which would get them.
   const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::GoesOn));
   const cluster::MachineClock clock;

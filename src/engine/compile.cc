@@ -133,8 +133,7 @@ Expected<std::vector<pid_t>> Compiler::wanted_pids() {
     std::sort(pids.begin(), pids.end());
   }
   if (pids.empty() && places_.process) {
-    return fail(ErrorCode::NotFound,
-                "no process to trace; use -p PID, --name PATTERN or -c COMMAND");
+    return fail(ErrorCode::NotFound, no_process(request_));
   }
   if (pids.size() > kProcessesMax) {
     return fail(ErrorCode::Limit,

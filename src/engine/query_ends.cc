@@ -13,6 +13,8 @@ Expected<void> leave_to_panes(query::Query& query) {
     return fail(ErrorCode::InvalidQuery,
                 "'for N events' is counted by one session, and a cluster has several");
   }
+  if (!query.joins.empty())
+    return fail(ErrorCode::InvalidQuery, "joins do not go through a cluster yet");
   if (query.window)
     return fail(ErrorCode::InvalidQuery, "windows do not go through a cluster yet: use 'every'");
   query.for_ns.reset();
@@ -21,6 +23,12 @@ Expected<void> leave_to_panes(query::Query& query) {
 }
 
 }  // namespace
+
+std::string no_process(const Request& request) {
+  return request.panes == nullptr
+             ? "no process to trace; use -p PID, --name PATTERN or -c COMMAND"
+             : "no process to trace; use cluster.Function(\"module!function\"), or --name PATTERN";
+}
 
 Expected<void> set_ends(const Request& request, query::Query& query) {
   if (request.panes != nullptr) return leave_to_panes(query);

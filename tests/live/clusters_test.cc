@@ -128,6 +128,20 @@ TEST_F(Clusters, GiveEachIntervalOnce) {
   EXPECT_GT(report.rows.back().at("interval"), 1);
 }
 
+// The one that has brought the root ends first, and leaves the lead to the other one's.
+TEST_F(Clusters, AnswerTwoAtOnce) {
+  const Child only = node("n1", "a");
+  Tracer first = trace({"--every", "100ms"});
+  Tracer second = trace({"--every", "100ms"});
+  const Numbers start = victim_->counts();
+  victim_->run(10);
+  const Numbers middle = victim_->counts();
+  expect_times(first.finish(), difference(start, middle), 1);
+  victim_->run(10);
+  const Numbers truth = difference(start, victim_->counts());
+  expect_times(second.finish(), truth, 1);
+}
+
 TEST_F(Clusters, AskTheNodesThatHaveTheLabel) {
   const Child first = node("n1", "a");
   const Child second = node("n2", "b");
@@ -198,6 +212,10 @@ TEST_F(Clusters, SayWhatIsWrong) {
   EXPECT_THAT(refused.error, HasSubstr("no function 'no_such' in " + name_));
   EXPECT_THAT(ask("from e in cluster.Function(\"" + name_ + "!*\") select e.tid").error,
               HasSubstr("single events do not go through a cluster yet"));
+  EXPECT_THAT(ask("from a in cluster.Function(\"" + name_ + "!*\") join b in cluster.Return(\"" +
+                  name_ + "!*\") on b.tid equals a.tid within 1ms select count()")
+                  .error,
+              HasSubstr("joins do not go through a cluster yet"));
   EXPECT_THAT(run_clew({"run", query(), "--cluster", "nats://127.0.0.1:1"}).error,
               HasSubstr("127.0.0.1:1"));
   EXPECT_THAT(run_clew({"run", query(), "--cluster", "http://127.0.0.1"}).error,
