@@ -6,7 +6,8 @@ _clew_options() {
   local request="-p --pid -n --name -c --command --vocabulary --ext --no-branch-guards --fuel \
     --allow-missing -y --yes -f --follow --allow-late-uprobe-danger --uprobes --no-uprobes --copies \
     --plan"
-  local output="--for --every --format --json --csv --chart --stream --sqlite --folded --svg \
+  local formats="--format --json --csv --chart --stream --sqlite --folded --svg"
+  local output="--for --every $formats \
     -o --output --spill --from --graph --graph-of --on -q --quiet -v --verbose"
   local cluster="--cluster --tenant --ca --certificate --key --credentials --replicas"
   case "$1" in
@@ -22,6 +23,7 @@ _clew_options() {
     doctor) echo "-p --pid --stop --cause --vocabulary --id --for --json -v --verbose" ;;
     node) echo "$cluster --name --label -q --quiet -v --verbose" ;;
     root) echo "$cluster --store --name -q --quiet -v --verbose" ;;
+    results) echo "--store $formats -o --output -v --verbose" ;;
     ps) echo "--json -v --verbose" ;;
     detach) echo "--force -v --verbose" ;;
   esac
@@ -53,10 +55,10 @@ _clew() {
   local verb="" word
   COMPREPLY=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | node | root | ps | detach) verb="$word" && break ;; esac
+    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | node | root | results | ps | detach) verb="$word" && break ;; esac
   done
   if [[ -z $verb ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor node root ps detach \
+    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor node root results ps detach \
       --help --version" -- "$current")
     return
   fi

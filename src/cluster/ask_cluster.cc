@@ -12,12 +12,10 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "answer/answer.h"
-#include "answer/columns.h"
+#include "cluster/answered_rows.h"
 #include "cluster/asker.h"
 #include "cluster/clock.h"
 #include "cluster/root.h"
-#include "plan/plan.h"
 #include "query/parse.h"
 #include "stream/pane.h"
 
@@ -37,24 +35,10 @@ std::string new_name(std::string_view kind) {
   return fmt::format("{}{:08x}{:08x}", kind, random(), random());
 }
 
-// Rows of finished answers go to the sink.
-class ToSink final : public answer::Operator {
- public:
-  explicit ToSink(output::RowSink& sink) : sink_(sink) {}
-  void take(answer::RowBatch& rows) override {
-    for (size_t i = 0; i < rows.size(); ++i)
-      sink_.row(rows.at(i));
-  }
-  void finish() override {}
-
- private:
-  output::RowSink& sink_;
-};
-
 class ClusterRun {
  public:
   ClusterRun(const ClusterRequest& request, output::RowSink& sink, engine::Notices& notices)
-      : request_(request), sink_(sink), notices_(notices), to_sink_(sink) {}
+      : request_(request), sink_(sink), notices_(notices) {}
 
   ClusterRun(const ClusterRun&) = delete;
   ClusterRun& operator=(const ClusterRun&) = delete;
@@ -79,7 +63,6 @@ class ClusterRun {
   output::RowSink& sink_;
   engine::Notices& notices_;
   MachineClock clock_;
-  ToSink to_sink_;
   std::unique_ptr<Bus> bus_;
   std::unique_ptr<Bus> roots_bus_;
   std::optional<Root> root_;  // Where we brought one.
@@ -87,8 +70,7 @@ class ClusterRun {
   std::optional<uint64_t> every_ns_;
   std::optional<uint64_t> for_ns_;
   stream::Panes panes_;
-  std::optional<plan::Plan> plan_;  // Once it is known what is answered.
-  std::optional<answer::Answer> answer_;
+  std::unique_ptr<AnsweredRows> answer_;  // Once it is known what is answered.
   int64_t begun_ns_ = 0;
   int64_t heard_ns_ = 0;  // When a root answered first.
   std::optional<int64_t> end_ns_;
@@ -253,18 +235,12 @@ Expected<void> ClusterRun::check_nodes(const Status& status) const {
 
 // What is answered says what becomes of the tables: columns, order, conditions on groups.
 Expected<void> ClusterRun::begin_answer(const Status& status) {
-  auto query = query::parse_any({.name = "answer", .text = status.answered}, {});
-  if (!query) {
-    return fail(ErrorCode::Refused, fmt::format("what the nodes answer cannot be read here: {}",
-                                                query.error().message));
-  }
-  plan_.emplace(plan::plain(std::move(*query)));
-  answer_.emplace(*plan_, clock_.realtime_ns() - clock_.monotonic_ns(), to_sink_);
+  answer_ = CLEW_TRY(AnsweredRows::of(status.answered, sink_));
   if (request_.query.accept) CLEW_TRY(request_.query.accept(answer_->columns()));
   sink_.begin(answer_->columns(), output::RowMode::Table);
   notices_.progress("");
-  notices_.armed(fmt::format("tracing on {} of {} node{}", status.armed, status.meant,
-                             status.meant == 1 ? "" : "s"));
+  notices_.armed(fmt::format("tracing on {} of {} node{} (query {})", status.armed, status.meant,
+                             status.meant == 1 ? "" : "s", status.query));
   return {};
 }
 
@@ -288,14 +264,10 @@ void ClusterRun::tell_refusals(const Status& status) {
 void ClusterRun::give(const AnsweredPane& pane) {
   if (!answer_) return;
   losses_ = pane.table.losses;
-  const aggregate::TableSchema& schema = pane.table.schema();
-  const bool fits = schema.keys.size() == plan_->query.values.size() &&
-                    schema.aggregates.size() == plan_->query.aggregates.size();
-  if (!fits) {
-    notices_.warning("an interval is left out: its table is not as the nodes have said");
+  if (const auto taken = answer_->take(pane.table); !taken) {
+    notices_.warning("an interval is left out: " + taken.error().message);
     return;
   }
-  answer_->take(pane.table);
   if (pane.is_final) return;
   if (!first_) first_ = pane.pane;
   // Nodes were armed within the first, and are stopped within the last.

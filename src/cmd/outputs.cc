@@ -26,6 +26,29 @@ Expected<FileDescriptor> open_file(const std::string& file) {
 
 }  // namespace
 
+void declare_outputs(CLI::App& app, OutputArguments& arguments) {
+  std::vector<std::string> names;
+  for (const output::FormatRow& row : output::formats())
+    names.emplace_back(row.name);
+  std::vector<CLI::Option*> options = {
+      app.add_option("--format", arguments.format,
+                     fmt::format("how the answer is written: {}", fmt::join(names, ", ")))
+          ->check(CLI::IsMember(names).description(""))};
+  for (const output::FormatRow& row : output::formats()) {
+    if (row.format == output::Format::Text) continue;
+    const std::string name(row.name);
+    auto* option = app.add_flag_callback(
+        "--" + name, [&arguments, name] { arguments.format = name; }, std::string(row.help));
+    for (CLI::Option* other : options)
+      option->excludes(other);
+    options.push_back(option);
+  }
+  app.add_option("-o,--output", arguments.files,
+                 "write the answer to this file (-: standard output), whose extension may say the "
+                 "format; may be given several times")
+      ->allow_extra_args(false);
+}
+
 const output::FormatRow& format_of(const OutputArguments& arguments, const std::string& file) {
   const output::FormatRow* const named = output::format_named(arguments.format);
   const output::FormatRow* const by_file = output::format_of_file(file);

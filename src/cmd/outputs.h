@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 #include "base/error.h"
 #include "output/fan_out.h"
 #include "output/sinks.h"
@@ -21,6 +23,9 @@ struct OutputArguments {
   std::string format;              // A name of the registry; empty: what the files say.
   output::About about{};
 };
+
+// --format NAME, an option for each format but the usual one, and -o.
+void declare_outputs(CLI::App& app, OutputArguments& arguments);
 
 // Of one file among those of `arguments`. What --format says goes before the extension of a single
 // file; of several it says those whose extension says nothing.

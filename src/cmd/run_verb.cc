@@ -40,37 +40,13 @@ struct RunArguments {
   std::string graph_of{output::name_of(output::GraphChoice::Slowest)};
 };
 
-// --format NAME, and an option for each format but the usual one.
-void declare_formats(CLI::App& app, RunArguments& arguments) {
-  std::vector<std::string> names;
-  for (const output::FormatRow& row : output::formats())
-    names.emplace_back(row.name);
-  std::vector<CLI::Option*> options = {
-      app.add_option("--format", arguments.output.format,
-                     fmt::format("how the answer is written: {}", fmt::join(names, ", ")))
-          ->check(CLI::IsMember(names).description(""))};
-  for (const output::FormatRow& row : output::formats()) {
-    if (row.format == output::Format::Text) continue;
-    const std::string name(row.name);
-    auto* option = app.add_flag_callback(
-        "--" + name, [&arguments, name] { arguments.output.format = name; }, std::string(row.help));
-    for (CLI::Option* other : options)
-      option->excludes(other);
-    options.push_back(option);
-  }
-}
-
 void declare(CLI::App& app, RunArguments& arguments) {
   declare_request(app, arguments.request);
   app.add_option("--for", arguments.for_text, "end after this time: 10s, 500ms, 2m")
       ->check(duration());
   app.add_option("--every", arguments.every_text, "a partial answer each interval")
       ->check(duration());
-  declare_formats(app, arguments);
-  app.add_option("-o,--output", arguments.output.files,
-                 "write the answer to this file (-: standard output), whose extension may say the "
-                 "format; may be given several times")
-      ->allow_extra_args(false);
+  declare_outputs(app, arguments.output);
   auto* spill = app.add_option("--spill", arguments.spill,
                                "write the events to this file, and answer from there");
   auto* from = app.add_option("--from", arguments.from, "ask such a file instead of processes");

@@ -198,7 +198,19 @@ TEST_F(Clusters, LoseNothingWhenTheRootIsKilled) {
   owner.emplace(root(folder.file("store")));
   victim_->run(10);
   const Numbers truth = difference(start, victim_->counts());
-  expect_times(tracer.finish(), truth, 2);
+  const Report report = tracer.finish();
+  expect_times(report, truth, 2);
+  // And later, from the store.
+  const size_t begin = report.error.find("(query ") + 7;
+  const std::string name = report.error.substr(begin, report.error.find(')', begin) - begin);
+  const std::string store = folder.file("store");
+  expect_times(run_clew({"results", name, "--store", store, "--json"}), truth, 2);
+  const Report all = run_clew({"results", "--store", store, "--json"});
+  ASSERT_EQ(all.rows.size(), 1U) << all.error;
+  EXPECT_EQ(all.rows[0].at("query"), name);
+  EXPECT_EQ(all.rows[0].at("state"), "done");
+  EXPECT_THAT(run_clew({"results", name + "x", "--store", store}).error,
+              HasSubstr("did you mean '" + name + "'?"));
 }
 
 TEST_F(Clusters, SayWhatIsWrong) {
