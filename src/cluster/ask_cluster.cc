@@ -16,6 +16,7 @@
 #include "cluster/asker.h"
 #include "cluster/clock.h"
 #include "cluster/root.h"
+#include "cluster/wait.h"
 #include "query/parse.h"
 #include "stream/pane.h"
 
@@ -120,20 +121,12 @@ Expected<void> ClusterRun::begin() {
 void ClusterRun::wait(int stop_descriptor) const {
   std::vector<pollfd> descriptors{{.fd = asker_->descriptor(), .events = POLLIN, .revents = 0}};
   if (!is_ending_) descriptors.push_back({.fd = stop_descriptor, .events = POLLIN, .revents = 0});
-  int64_t until = std::min(asker_->next_ns(), now() + kSecond / 5);
+  int64_t until = asker_->next_ns();
   if (root_) {
     descriptors.push_back({.fd = root_->descriptor(), .events = POLLIN, .revents = 0});
     until = std::min(until, root_->next_ns());
   }
-  if (end_ns_) until = std::min(until, *end_ns_);
-  const int64_t left = std::max<int64_t>(0, until - now());
-  const timespec timeout{.tv_sec = left / kSecond, .tv_nsec = left % kSecond};
-  (void)ppoll(descriptors.data(), descriptors.size(), &timeout, nullptr);
-}
-
-bool is_readable(int descriptor) {
-  pollfd one{.fd = descriptor, .events = POLLIN, .revents = 0};
-  return poll(&one, 1, 0) == 1;
+  wait_for(std::move(descriptors), end_ns_ ? std::min(until, *end_ns_) : until);
 }
 
 Expected<void> ClusterRun::run(int stop_descriptor) {

@@ -21,6 +21,7 @@
 #include "cluster/root.h"
 #include "cluster/session_child.h"
 #include "cluster/subject.h"
+#include "cluster/wait.h"
 #include "cmd/cluster_arguments.h"
 #include "cmd/console.h"
 #include "cmd/parse_arguments.h"
@@ -67,17 +68,6 @@ cluster::Incarnation incarnation() {
   }
   made.start_ns = static_cast<uint64_t>(clock_ns(CLOCK_REALTIME));
   return made;
-}
-
-void wait(std::vector<pollfd> descriptors, int64_t until_ns) {
-  const int64_t left = std::clamp<int64_t>(until_ns - clock_ns(CLOCK_MONOTONIC), 0, kSecond / 5);
-  const timespec timeout{.tv_sec = left / kSecond, .tv_nsec = left % kSecond};
-  (void)ppoll(descriptors.data(), descriptors.size(), &timeout, nullptr);
-}
-
-bool is_readable(int descriptor) {
-  pollfd one{.fd = descriptor, .events = POLLIN, .revents = 0};
-  return poll(&one, 1, 0) == 1;
 }
 
 void tell(const std::vector<std::string>& notes, Console& console) {
@@ -137,8 +127,8 @@ Expected<void> run_node(const NodeArguments& arguments) {
     std::vector<pollfd> descriptors;
     node.add_descriptors(descriptors);
     if (!end_ns) descriptors.push_back({.fd = stop.get(), .events = POLLIN, .revents = 0});
-    wait(std::move(descriptors), node.next_ns());
-    if (!end_ns && is_readable(stop.get())) {
+    cluster::wait_for(std::move(descriptors), node.next_ns());
+    if (!end_ns && cluster::is_readable(stop.get())) {
       end_ns = clock.monotonic_ns() + kEndPatience;
       node.stop();
     }
@@ -173,10 +163,10 @@ Expected<void> run_root(const RootArguments& arguments) {
   Console console(arguments.is_quiet);
   CLEW_TRY(root.begin());
   console.armed(fmt::format("a root is there for {}", shown_url(arguments.cluster)));
-  while (!is_readable(stop.get())) {
-    wait({{.fd = root.descriptor(), .events = POLLIN, .revents = 0},
-          {.fd = stop.get(), .events = POLLIN, .revents = 0}},
-         root.next_ns());
+  while (!cluster::is_readable(stop.get())) {
+    cluster::wait_for({{.fd = root.descriptor(), .events = POLLIN, .revents = 0},
+                       {.fd = stop.get(), .events = POLLIN, .revents = 0}},
+                      root.next_ns());
     root.turn();
     tell(root.take_notes(), console);
     warn(bus->take_complaints(), console);

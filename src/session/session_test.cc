@@ -299,7 +299,7 @@ TEST_F(WindowSessions, GiveAWindowOnceAWholeRoundHasBegunBehindIt) {
 
 TEST_F(WindowSessions, GiveAWindowAgainThatLateEventsChange) {
   ask("from e in entry(\"a!f\") window tumbling 10ms late 20ms select window.start, count()");
-  for (const uint64_t ms : {1, 12, 15, 18, 3, 26, 34, 45, 55, 4, 65})
+  for (const uint64_t ms : {1U, 12U, 15U, 18U, 3U, 26U, 34U, 45U, 55U, 4U, 65U})
     event(*first_, ms, 0);
   ASSERT_TRUE(run_windows().has_value());
   EXPECT_THAT(sink_.lines, ElementsAre("0 1 1", "interval 1",                  //
@@ -313,9 +313,9 @@ TEST_F(WindowSessions, GiveAWindowAgainThatLateEventsChange) {
 TEST_F(WindowSessions, TakeAndOrderTheRowsOfEachWindow) {
   ask("from e in entry(\"a!f\") groupby e.arg0 as k window hopping 20ms by 10ms "
       "select window.start, k orderby count() descending take 1");
-  for (const uint64_t key : {5, 6, 6})
+  for (const uint64_t key : {5U, 6U, 6U})
     event(*first_, 15, key);
-  for (const uint64_t key : {5, 5, 5})
+  for (const uint64_t key : {5U, 5U, 5U})
     event(*first_, 25, key);
   ASSERT_TRUE(run_windows().has_value());
   EXPECT_THAT(sink_.lines, ElementsAre("0 6 1", "interval 1", "10000000 5 1", "20000000 5 1",
@@ -370,7 +370,7 @@ TEST_F(TimeJoined, AreCountedByGroups) {
   join(
       "join b in entry(\"a!g\") on b.arg0 equals a.arg0 within 20ns after "
       "groupby a.arg0 as key select key, count() every 3600s");
-  for (const uint64_t time : {100, 101, 102})
+  for (const uint64_t time : {100U, 101U, 102U})
     f(time, 1);
   g(110, 1);
   g(121, 1);
@@ -405,7 +405,7 @@ TEST_F(TimeJoined, GiveWhatHasNoPartnerAsTimePasses) {
 
 TEST_F(TimeJoined, EndWithAsManyRowsAsAreAskedFor) {
   join(std::string(kPairs) + " take 2");
-  for (const uint64_t time : {100, 101, 102, 103})
+  for (const uint64_t time : {100U, 101U, 102U, 103U})
     f(time, time);
   ASSERT_TRUE(run(joining()).has_value());
   EXPECT_THAT(sink_.lines, ElementsAre("100 0", "101 0"));
