@@ -13,81 +13,10 @@
 
 #include <gtest/gtest.h>
 
+#include "causal/sockets_testing.h"
+
 namespace clew::causal {
 namespace {
-
-constexpr Thread kFront{1, 1};
-constexpr Thread kOther{1, 11};  // Of the same program.
-constexpr Thread kBack{2, 2};
-
-// An end of a connection, as its program has it.
-struct End {
-  uint64_t socket = 0;
-  StreamKey out;
-  bool accepted = false;
-};
-
-class KnownProfiles final : public Profiles {
- public:
-  const Profile* of(int64_t pid) override {
-    const auto found = known.find(pid);
-    return found == known.end() ? nullptr : &found->second;
-  }
-  void forks(int64_t parent, int64_t child) override {
-    if (known.contains(parent)) known[child] = known[parent];
-  }
-  void executes(int64_t pid) override { known.erase(pid); }
-  void ends(int64_t pid) override { known.erase(pid); }
-  std::string name_of(int64_t pid) override { return std::to_string(pid); }
-  bool is_guessed(int64_t) override { return false; }
-
-  std::map<int64_t, Profile> known;
-};
-
-class SocketsTest : public testing::Test {
- protected:
-  SocketsTest() : sockets_(graph_, &known_) {
-    profiles_[1] = {.onward = Onward::Last, .how = EdgeClass::Recipe};
-    profiles_[2] = {.onward = Onward::Last, .how = EdgeClass::Recipe};
-  }
-
-  // Both ends of a connection; the second one accepted it.
-  std::pair<End, End> connection() {
-    const auto port = static_cast<uint16_t>(++last_port_);
-    const StreamKey out{.from = 10, .to = 20, .from_port = port, .to_port = 80};
-    return {{.socket = 1000U + port, .out = out, .accepted = false},
-            {.socket = 2000U + port, .out = out.reversed(), .accepted = true}};
-  }
-  End client() { return connection().second; }
-  void read(Thread thread, const End& end, ByteRange bytes) {
-    sockets_.receive({.thread = thread,
-                      .socket = end.socket,
-                      .out = end.out,
-                      .bytes = bytes,
-                      .accepted = end.accepted});
-  }
-  void write(Thread thread, const End& end, ByteRange bytes) {
-    sockets_.send({.thread = thread,
-                   .socket = end.socket,
-                   .out = end.out,
-                   .bytes = bytes,
-                   .accepted = end.accepted});
-  }
-  std::optional<Moment> event(Thread thread) { return graph_.event(thread); }
-  bool before(const std::optional<Moment>& a, const std::optional<Moment>& b) {
-    if (!a || !b || a->request != b->request) return false;
-    for (const Reach& reach : graph_.before(*b)) {
-      if (reach.segment == a->segment) return a->step <= reach.step;
-    }
-    return false;
-  }
-
-  KnownProfiles known_;
-  std::map<int64_t, Profile>& profiles_ = known_.known;
-  Graph graph_;
-  Sockets sockets_;
-  uint16_t last_port_ = 0;
-};
 
 TEST_F(SocketsTest, AMessageOfAStrangerBeginsARequest) {
   const End client = this->client();
@@ -485,89 +414,6 @@ TEST_F(SocketsTest, KnowsNothingBehindALoss) {
   EXPECT_FALSE(event(kFront));
   read(kBack, back, {1, 51});
   EXPECT_EQ(event(kBack)->number, 1) << "it begins anew";
-}
-
-// Bytes without numbers, which are counted from the moment when nothing is on its way.
-class UnixSocketsTest : public SocketsTest {
- protected:
-  Passage passage(Thread thread, const StreamKey& out, bool is_servers) {
-    const int64_t before = std::exchange(seen_[thread], ++time_);
-    Passage made{.thread = thread, .socket = out.from, .out = out, .bytes = {0, 10}};
-    made.accepted = is_servers && !is_pair_;
-    made.is_of_pair = is_pair_;
-    made.count = {.time = time_, .before = before, .own = 1, .peers = 1, .unread = 0};
-    return made;
-  }
-  static constexpr StreamKey kOut{.from = 10, .to = 20};
-  bool is_pair_ = false;
-  int64_t time_ = 0;
-  std::map<Thread, int64_t> seen_;
-};
-
-TEST_F(UnixSocketsTest, BringTheRequestOnceItsPlaceIsKnown) {
-  const End asking = client();
-  for (uint32_t round = 0; round < 3; ++round) {
-    read(kFront, asking, {round, round + 1});
-    const auto asked = event(kFront);
-    sockets_.send(passage(kFront, kOut, false));
-    sockets_.receive(passage(kBack, kOut.reversed(), true));
-    EXPECT_EQ(before(asked, event(kBack)), round != 0) << round;
-    sockets_.send(passage(kBack, kOut.reversed(), true));
-    sockets_.receive(passage(kFront, kOut, false));
-    write(kFront, asking, {round, round + 1});
-    sockets_.wait(kFront);
-  }
-  EXPECT_EQ(sockets_.counts().unplaced, 2) << "the first question and the first answer";
-}
-
-// A question that was spliced out looks like the next one, where that is seen to be sent behind
-// its read. Its answer says that it has gone.
-TEST_F(UnixSocketsTest, OfAQuestionThatWasSplicedOutIsNotTheNextOnes) {
-  const End asking = client();
-  std::optional<Moment> spliced;
-  for (uint32_t round = 0; round < 4; ++round) {
-    const bool is_read = round != 2;
-    const bool is_late = round == 3;
-    read(kFront, asking, {round, round + 1});
-    const auto asked = event(kFront);
-    if (!is_read) spliced = asked;
-    if (!is_late) sockets_.send(passage(kFront, kOut, false));
-    if (is_read) sockets_.receive(passage(kBack, kOut.reversed(), true));
-    if (is_late) sockets_.send(passage(kFront, kOut, false));
-    if (round == 1) {
-      EXPECT_TRUE(before(asked, event(kBack)));
-    }
-    if (is_late) {
-      EXPECT_FALSE(before(spliced, event(kBack)));
-    }
-    sockets_.send(passage(kBack, kOut.reversed(), true));
-    sockets_.receive(passage(kFront, kOut, false));
-    write(kFront, asking, {round, round + 1});
-    sockets_.wait(kFront);
-  }
-}
-
-// Neither end has accepted it: what is sent there takes its thread's request along, and none
-// begins.
-TEST_F(UnixSocketsTest, OfAPairTakeTheRequestAlongInBothDirections) {
-  is_pair_ = true;
-  const StreamKey other = kOut.reversed();
-  for (const auto& [thread, out] : {std::pair{kFront, kOut}, std::pair{kBack, other}}) {
-    sockets_.send(passage(thread, out, false));
-    sockets_.receive(passage(thread == kFront ? kBack : kFront, out.reversed(), false));
-  }
-  EXPECT_FALSE(event(kFront));
-  EXPECT_FALSE(event(kBack));
-  read(kFront, client(), {1, 2});
-  const auto asked = event(kFront);
-  sockets_.send(passage(kFront, kOut, false));
-  sockets_.receive(passage(kBack, other, false));
-  const auto there = event(kBack);
-  EXPECT_TRUE(before(asked, there));
-  sockets_.wait(kFront);
-  sockets_.send(passage(kBack, other, false));
-  sockets_.receive(passage(kFront, kOut, false));
-  EXPECT_TRUE(before(there, event(kFront)));
 }
 
 // Servers of 3 levels with 4 connections between any two; each message's bytes are read in parts by
