@@ -5,15 +5,11 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <poll.h>
+
+#include "cluster/wait.h"
 
 namespace clew::cluster {
 namespace {
-
-bool is_readable(int descriptor) {
-  pollfd one = {.fd = descriptor, .events = POLLIN, .revents = 0};
-  return poll(&one, 1, 0) == 1;
-}
 
 TEST(Arrivals, AreReadableUntilTheyAreTaken) {
   Arrivals arrivals;
