@@ -1,54 +1,121 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/answered_rows.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "answer/answer.h"
-#include "base/clock_ns.h"
+#include "answer/columns.h"
+#include "collect/losses.h"
 #include "plan/plan.h"
 #include "query/parse.h"
+#include "session/time_windows.h"
 
 namespace clew::cluster {
 namespace {
 
+// Rows have the version of their window, where there are windows.
+class ToSink final : public answer::Operator {
+ public:
+  explicit ToSink(output::RowSink& sink) : sink_(sink) {}
+  void set_version(uint64_t version) { version_ = static_cast<int64_t>(version); }
+
+  void take(answer::RowBatch& rows) override {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const std::span<aggregate::Value> row = rows.at(i);
+      row_.assign(row.begin(), row.end());
+      if (version_) row_.emplace_back(*version_);
+      sink_.row(row_);
+    }
+  }
+  void finish() override {}
+
+ private:
+  output::RowSink& sink_;
+  std::optional<int64_t> version_;
+  std::vector<aggregate::Value> row_;
+};
+
+// Times in tables are of the time of day (query::set_times_ahead).
 class Rows final : public AnsweredRows {
  public:
   Rows(query::Query query, output::RowSink& sink)
       : plan_(plan::plain(std::move(query))),
+        sink_(sink),
         to_sink_(sink),
-        answer_(plan_, clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC), to_sink_) {}
+        answer_(plan_, 0, to_sink_),
+        schema_(answer::schema_of(plan_.query)) {
+    if (plan_.query.window) windows_.emplace(plan_.query, 0);
+  }
 
   [[nodiscard]] std::span<const aggregate::Column> columns() const override {
     return answer_.columns();
   }
-  Expected<void> take(const aggregate::Table& table) override {
-    const aggregate::TableSchema& schema = table.schema();
-    const bool fits = schema.keys.size() == plan_.query.values.size() &&
-                      schema.aggregates.size() == plan_.query.aggregates.size();
-    if (!fits) return fail(ErrorCode::Refused, "its table is not as the nodes have said");
+  Expected<void> take_all(const aggregate::Table& table) override {
+    CLEW_TRY(check(table));
     answer_.take(table);
     return {};
   }
+  Expected<void> take(const aggregate::Table& table, const output::Interval& pane) override {
+    CLEW_TRY(check(table));
+    if (windows_) {
+      take_windows(table, pane);
+      return {};
+    }
+    answer_.take(table);
+    sink_.end_interval(pane);
+    return {};
+  }
+  void finish(collect::Losses& losses) override {
+    if (!windows_) return;
+    give(windows_->finish());
+    collect::count_cause(losses.dropped, collect::kDroppedLate, windows_->late());
+    collect::count_cause(losses.dropped, collect::kDroppedWindowRows, windows_->dropped());
+  }
 
  private:
-  class ToSink final : public answer::Operator {
-   public:
-    explicit ToSink(output::RowSink& sink) : sink_(sink) {}
-    void take(answer::RowBatch& rows) override {
-      for (size_t i = 0; i < rows.size(); ++i)
-        sink_.row(rows.at(i));
+  // What was known of types where it was counted, and is not here, may show in the columns.
+  [[nodiscard]] Expected<void> check(const aggregate::Table& table) const {
+    const aggregate::TableSchema& schema = table.schema();
+    const bool fits =
+        schema.keys.size() == schema_.keys.size() &&
+        (!windows_ || schema.keys[0].type == schema_.keys[0].type) &&
+        std::equal(schema.aggregates.begin(), schema.aggregates.end(), schema_.aggregates.begin(),
+                   schema_.aggregates.end(),
+                   [](const auto& one, const auto& other) { return one.spec == other.spec; });
+    if (fits) return {};
+    return fail(ErrorCode::Refused, "its table is not as the nodes have said");
+  }
+  // Of the first pane a part was missed.
+  void take_windows(const aggregate::Table& table, const output::Interval& pane) {
+    if (!std::exchange(has_begun_, true)) windows_->begin(pane.end_ns);
+    aggregate::Table ours(schema_);
+    for (const auto& [key, cells] : table.cells())
+      ours.add(key, cells);
+    windows_->add(ours);
+    give(windows_->advance(pane.end_ns));
+  }
+  void give(const std::vector<stream::Given>& given) {
+    if (given.empty()) return;
+    for (const stream::Given& each : given) {
+      to_sink_.set_version(each.version);
+      answer_.take(each.table);
     }
-    void finish() override {}
-
-   private:
-    output::RowSink& sink_;
-  };
+    sink_.end_interval(windows_->interval_of(given));
+  }
 
   plan::Plan plan_;
+  output::RowSink& sink_;
   ToSink to_sink_;
   answer::Answer answer_;
+  aggregate::TableSchema schema_;
+  std::optional<session::TimeWindows> windows_;
+  bool has_begun_ = false;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "aggregate/table.h"
 #include "base/error.h"
+#include "collect/losses.h"
 #include "output/row_sink.h"
 
 namespace clew::cluster {
@@ -24,8 +25,13 @@ class AnsweredRows {
   virtual ~AnsweredRows() = default;
 
   [[nodiscard]] virtual std::span<const aggregate::Column> columns() const = 0;
-  // All rows of an interval, or of the whole answer. Refused: it is another query's table.
-  virtual Expected<void> take(const aggregate::Table& table) = 0;
+  // Refused: it is another query's table.
+  virtual Expected<void> take_all(const aggregate::Table& table) = 0;
+  // Those of a pane; they ascend, or come once more. Of a query by windows the windows that are
+  // over by its end are given, and their interval.
+  virtual Expected<void> take(const aggregate::Table& table, const output::Interval& pane) = 0;
+  // No more panes come. What was lost here is added.
+  virtual void finish(collect::Losses& losses) = 0;
 };
 
 }  // namespace clew::cluster

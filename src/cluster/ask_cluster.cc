@@ -23,13 +23,14 @@
 namespace clew::cluster {
 namespace {
 
-constexpr int64_t kRootWait = 7 * kSecond / 10;  // For one that leads, before we bring one.
-constexpr int64_t kNodesWait = 3 * kSecond / 2;  // For the first node.
-constexpr int64_t kArmWait = 30 * kSecond;       // For a node that works out what it is asked.
-constexpr int64_t kRootSilent = 10 * kSecond;    // For one that has a store and is begun anew.
-constexpr uint64_t kLease = 15 * kSecond;        // Of nodes, where the root is ours.
-constexpr int64_t kRootGone = 30 * kSecond;      // No root is heard.
-constexpr uint64_t kUsualWidth = kSecond;        // Of panes that only their sum is wanted of.
+constexpr int64_t kRootWait = 7 * kSecond / 10;     // For one that leads, before we bring one.
+constexpr int64_t kNodesWait = 3 * kSecond / 2;     // For the first node.
+constexpr int64_t kArmWait = 30 * kSecond;          // For a node that works out what it is asked.
+constexpr int64_t kRootSilent = 10 * kSecond;       // For one that has a store and is begun anew.
+constexpr uint64_t kLease = 15 * kSecond;           // Of nodes, where the root is ours.
+constexpr int64_t kRootGone = 30 * kSecond;         // No root is heard.
+constexpr uint64_t kUsualWidth = kSecond;           // Of panes that only their sum is wanted of.
+constexpr int64_t kWindowsWidthMin = kSecond / 10;  // Of panes that windows are made from.
 
 std::string new_name(std::string_view kind) {
   std::random_device random;
@@ -58,6 +59,7 @@ class ClusterRun {
   [[nodiscard]] Expected<void> check_nodes(const Status& status) const;
   void tell_refusals(const Status& status);
   void give(const AnsweredPane& pane);
+  [[nodiscard]] output::Interval interval_of(Pane pane);
   [[nodiscard]] int64_t now() const { return clock_.monotonic_ns(); }
 
   const ClusterRequest& request_;
@@ -101,12 +103,17 @@ Expected<Ask> ClusterRun::question() {
   const auto parsed = query::parse(query.text, {});
   if (parsed && parsed->for_ns && !for_ns_) for_ns_ = parsed->for_ns;
   panes_ = {.epoch_ns = 0, .width_ns = static_cast<int64_t>(every_ns_.value_or(kUsualWidth))};
+  Gives gives = every_ns_ ? Gives::Panes : Gives::AtEnd;
+  if (places.pane_ns) {
+    gives = Gives::Windows;
+    panes_.width_ns = std::clamp(static_cast<int64_t>(*places.pane_ns), kWindowsWidthMin, kSecond);
+  }
   return Ask{.query = new_name("q"),
              .text = query.text.text,
              .name_patterns = query.name_patterns,
              .labels = request_.labels,
              .width_ns = panes_.width_ns,
-             .gives_panes = every_ns_.has_value()};
+             .gives = gives};
 }
 
 Expected<void> ClusterRun::begin() {
@@ -154,6 +161,7 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
       losses_.lost.push_back(lost);
     if (asker_->lost() != 0)
       losses_.lost.push_back(fmt::format("{} late or large parts of the answer", asker_->lost()));
+    answer_->finish(losses_);
     sink_.finish(losses_);
     sink_.flush();
   }
@@ -257,19 +265,19 @@ void ClusterRun::tell_refusals(const Status& status) {
 void ClusterRun::give(const AnsweredPane& pane) {
   if (!answer_) return;
   losses_ = pane.table.losses;
-  if (const auto taken = answer_->take(pane.table); !taken) {
-    notices_.warning("an interval is left out: " + taken.error().message);
-    return;
-  }
-  if (pane.is_final) return;
-  if (!first_) first_ = pane.pane;
-  // Nodes were armed within the first, and are stopped within the last.
-  const bool is_partial = pane.pane == *first_ || panes_.end(pane.pane) > ended_ns_;
-  sink_.end_interval({.number = static_cast<uint64_t>(pane.pane - *first_) + 1,
-                      .partial = is_partial,
-                      .begin_ns = panes_.begin(pane.pane),
-                      .end_ns = panes_.end(pane.pane)});
-  sink_.flush();
+  const auto taken = pane.is_final ? answer_->take_all(pane.table)
+                                   : answer_->take(pane.table, interval_of(pane.pane));
+  if (!taken) notices_.warning("an interval is left out: " + taken.error().message);
+  if (!pane.is_final) sink_.flush();
+}
+
+// Nodes were armed within the first, and are stopped within the last.
+output::Interval ClusterRun::interval_of(Pane pane) {
+  if (!first_) first_ = pane;
+  return {.number = static_cast<uint64_t>(pane - *first_) + 1,
+          .partial = pane == *first_ || panes_.end(pane) > ended_ns_,
+          .begin_ns = panes_.begin(pane),
+          .end_ns = panes_.end(pane)};
 }
 
 }  // namespace

@@ -31,13 +31,13 @@ class Cluster : public testing::Test {
     root_ = std::make_unique<TestRoot>(hub().connect(), name, clock_);
     ASSERT_TRUE(root_->root.begin());
   }
-  void ask(bool gives_panes = true, Labels labels = {}) {
+  void ask(Gives gives = Gives::Panes, Labels labels = {}) {
     asker_ = std::make_unique<TestAsker>(hub().connect(), clock_,
                                          Ask{.query = "q1",
                                              .text = kFakeText,
                                              .labels = std::move(labels),
                                              .width_ns = kSecond,
-                                             .gives_panes = gives_panes});
+                                             .gives = gives});
     ASSERT_TRUE(asker_->asker.begin());
   }
 
@@ -110,7 +110,7 @@ TEST_F(Cluster, GivesTheSumOfAllPanesAtTheEnd) {
   add_root("r1");
   add_node("a");
   add_node("b");
-  ask(false);
+  ask(Gives::AtEnd);
   run(7 * kSecond);
   EXPECT_THAT(asker_->rows, IsEmpty());
   ASSERT_TRUE(finish());
@@ -122,7 +122,7 @@ TEST_F(Cluster, AsksNodesThatHaveTheLabels) {
   add_node("a", {{"zone", "x"}, {"rack", "1"}});
   add_node("b", {{"zone", "y"}});
   add_node("c");
-  ask(true, {{"zone", "x"}});
+  ask(Gives::Panes, {{"zone", "x"}});
   run(3 * kSecond);
   ASSERT_TRUE(finish());
   EXPECT_EQ(asker_->rows, truth_);
@@ -228,7 +228,7 @@ TEST_F(Cluster, EndsAQueryWhoseAskerHasGone) {
 // With a store, at any moment. Panes that were told come once more, and as they were.
 TEST_F(Cluster, LosesNothingWhenARootIsKilled) {
   for (int moment = 0; moment < 60; ++moment) {
-    const bool gives_panes = moment % 3 != 0;
+    const Gives gives = moment % 3 != 0 ? Gives::Panes : Gives::AtEnd;
     begin_anew();
     const TestFolder folder;
     auto store = Store::open(folder.path()).value();
@@ -236,7 +236,7 @@ TEST_F(Cluster, LosesNothingWhenARootIsKilled) {
     ASSERT_TRUE(root_->root.begin());
     add_node("a");
     add_node("b");
-    ask(gives_panes);
+    ask(gives);
     run(kSecond + moment * kStep);
     root_.reset();
     store.reset();
@@ -246,7 +246,7 @@ TEST_F(Cluster, LosesNothingWhenARootIsKilled) {
     ASSERT_TRUE(root_->root.begin());
     run(8 * kSecond);
     ASSERT_TRUE(finish()) << moment;
-    EXPECT_EQ(asker_->rows, gives_panes ? truth_ : sums()) << moment;
+    EXPECT_EQ(asker_->rows, gives == Gives::Panes ? truth_ : sums()) << moment;
     EXPECT_EQ(asker_->asker.lost(), 0) << moment;
     root_.reset();
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "aggregate/table_bytes.h"
+#include "cluster/node_losses.h"
 
 namespace clew::cluster {
 
@@ -71,11 +72,13 @@ Expected<void> Merge::merge(Member& member, const Partial& partial, const Bytes&
   } else {
     total_ = table;
   }
-  const auto known = panes_.find(pane);
-  if (forgotten_ && pane <= *forgotten_) {
+  const bool is_next = gives_ == Gives::Windows && given_ && pane <= *given_;
+  const Pane merged_in = is_next ? *given_ + 1 : pane;
+  const auto known = panes_.find(merged_in);
+  if (forgotten_ && merged_in <= *forgotten_) {
     ++late_;
   } else if (known == panes_.end()) {
-    panes_.emplace(pane, Open{.table = std::move(table), .first = member.first_part});
+    panes_.emplace(merged_in, Open{.table = std::move(table), .first = member.first_part});
   } else {
     CLEW_TRY(known->second.table.merge(table));
     known->second.has_news = known->second.is_changed = true;
@@ -188,7 +191,7 @@ std::vector<NodeMark> Merge::marks(Pane most) const {
 collect::Losses Merge::losses() const {
   collect::Losses all;
   for (const auto& [who, member] : members_) {
-    if (member.losses) all.merge(*member.losses);
+    if (member.losses) add_losses(all, *member.losses, who.first);
   }
   return all;
 }

@@ -3,7 +3,8 @@
 // knows no bus and no clock.
 //
 // A pane is due when every node that counts it has closed it, or when it is late. What comes for a
-// pane that was given already gives it again, whole, with a higher version.
+// pane that was given already gives it again, whole, with a higher version; where panes are given
+// once (Gives::Windows), it goes with the next one.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,8 @@ struct PaneTable {
 class Merge {
  public:
   static constexpr size_t kMembersMax = 100'000;
+
+  explicit Merge(Gives gives = Gives::Panes) : gives_(gives) {}
 
   // One chunk of a partial, which has that sequence in the log. True: something was merged.
   // InvalidQuery: its table is not like the others. Io: it makes no sense. Limit: too many nodes.
@@ -92,6 +95,7 @@ class Merge {
   static Expected<std::optional<Bytes>> join(Member& member, const Partial& partial,
                                              uint64_t sequence);
 
+  Gives gives_;
   std::map<Who, Member> members_;
   std::map<Pane, Open> panes_;
   std::optional<aggregate::Table> total_;

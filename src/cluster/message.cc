@@ -54,10 +54,8 @@ template <typename T>
 auto fields_of_asking(T& value) {
   using Plain = std::remove_const_t<T>;
   if constexpr (std::is_same_v<Plain, Ask>) {
-    auto& [query, is_wanted, text, name_patterns, labels, width_ns, gives_panes, root, has_rows] =
-        value;
-    return std::tie(query, is_wanted, text, name_patterns, labels, width_ns, gives_panes, root,
-                    has_rows);
+    auto& [query, is_wanted, text, name_patterns, labels, width_ns, gives, root, has_rows] = value;
+    return std::tie(query, is_wanted, text, name_patterns, labels, width_ns, gives, root, has_rows);
   } else if constexpr (std::is_same_v<Plain, Refusal>) {
     auto& [reason, node, nodes] = value;
     return std::tie(reason, node, nodes);
@@ -91,9 +89,9 @@ auto fields_of(T& value) {
     return std::tie(keys_max, partial_bytes_max, spill_bytes_max);
   } else if constexpr (std::is_same_v<Plain, Control>) {
     auto& [want_revision, time_ns, query, revision, is_wanted, digest, text, name_patterns, labels,
-           epoch_ns, width_ns, lease_ns, limits, unknown] = value;
+           epoch_ns, width_ns, gives, lease_ns, limits, unknown] = value;
     return std::tie(want_revision, time_ns, query, revision, is_wanted, digest, text, name_patterns,
-                    labels, epoch_ns, width_ns, lease_ns, limits, unknown);
+                    labels, epoch_ns, width_ns, gives, lease_ns, limits, unknown);
   } else if constexpr (std::is_same_v<Plain, NodeQuery>) {
     auto& [query, revision, state, closed, schema, answered, reason, lost] = value;
     return std::tie(query, revision, state, closed, schema, answered, reason, lost);
@@ -193,6 +191,9 @@ class MessageWriter {
 
 constexpr NodeState last_of(NodeState) {
   return NodeState::Expired;
+}
+constexpr Gives last_of(Gives) {
+  return Gives::Windows;
 }
 constexpr Phase last_of(Phase) {
   return Phase::Failed;

@@ -29,7 +29,7 @@
 
 namespace clew::cluster {
 
-inline constexpr uint16_t kMessageVersion = 1;
+inline constexpr uint16_t kMessageVersion = 2;
 inline constexpr size_t kQueryTextMax = 64 << 10;
 inline constexpr size_t kChunkBytesMax = 512 << 10;
 inline constexpr uint32_t kChunksMax = 2048;  // Of 512 KiB: one whole is at most 1 GiB.
@@ -67,6 +67,11 @@ struct QueryLimits {
   bool operator==(const QueryLimits&) const = default;
 };
 
+// How a root gives what it merges: all panes as one, when the query ends; each pane, and again,
+// whole, when more of it comes; or each pane once, where tables have the window of each event in
+// their first key (query/window.h), and what comes late goes with the next pane.
+enum class Gives : uint8_t { AtEnd, Panes, Windows };
+
 // ctl.all, ctl.N: what the root wants of one query; without a query, as the answer to a beat, only
 // the revision of all that is wanted and the root's time. A node that has another revision reads
 // key `want`.
@@ -82,6 +87,7 @@ struct Control {
   std::map<std::string, std::string> labels{};  // A node that has not all of these is not meant.
   int64_t epoch_ns = 0;
   int64_t width_ns = 1;
+  Gives gives = Gives::Panes;
   uint64_t lease_ns = 0;
   QueryLimits limits{};
   // As the answer to a beat: queries of which the root lacks NodeQuery::answered.
@@ -208,10 +214,10 @@ struct Ask {
   std::string text{};
   std::vector<std::string> name_patterns{};
   std::map<std::string, std::string> labels{};
-  int64_t width_ns = 1;     // Of panes.
-  bool gives_panes = true;  // Else all of them, as one, at the end.
-  std::string root{};       // Of whose RowUpdates
-  uint64_t has_rows = 0;    // all up to this number have come.
+  int64_t width_ns = 1;  // Of panes.
+  Gives gives = Gives::Panes;
+  std::string root{};     // Of whose RowUpdates
+  uint64_t has_rows = 0;  // all up to this number have come.
   bool operator==(const Ask&) const = default;
 };
 

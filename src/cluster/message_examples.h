@@ -37,6 +37,7 @@ inline Control example_control() {
   control.labels = {{"rack", ""}, {"zone", "a"}};
   control.epoch_ns = 1'700'000'000'000'000'000;
   control.width_ns = 1'000'000'000;
+  control.gives = Gives::AtEnd;
   control.lease_ns = 30'000'000'000;
   control.limits = {.keys_max = 1, .partial_bytes_max = 2, .spill_bytes_max = 3};
   control.unknown = {"q2"};
@@ -115,7 +116,7 @@ inline Ask example_ask() {
           .name_patterns = {"redis-*", ""},
           .labels = {{"zone", "a"}},
           .width_ns = 5,
-          .gives_panes = false,
+          .gives = Gives::Windows,
           .root = "r_1",
           .has_rows = 3};
 }

@@ -7,6 +7,7 @@
 #include "aggregate/table_bytes.h"
 #include "base/nearest.h"
 #include "cluster/answered_rows.h"
+#include "cluster/node_losses.h"
 #include "stream/pane.h"
 
 namespace clew::cluster {
@@ -35,11 +36,11 @@ std::string name_of(Phase phase) {
 Expected<collect::Losses> losses_of(const StoredAnswer& stored) {
   collect::Losses losses;
   for (const StoredMember& member : stored.members)
-    losses.merge(CLEW_TRY(aggregate::table_of(member.losses)).losses);
+    add_losses(losses, CLEW_TRY(aggregate::table_of(member.losses)).losses, member.node);
   return losses;
 }
 
-Expected<void> give_panes(const StoredAnswer& stored, AnsweredRows& rows, output::RowSink& sink) {
+Expected<void> give_panes(const StoredAnswer& stored, AnsweredRows& rows) {
   const Control& want = stored.query.want;
   const stream::Panes panes{.epoch_ns = want.epoch_ns, .width_ns = want.width_ns};
   const bool is_over = stored.query.phase == Phase::Done;
@@ -47,12 +48,12 @@ Expected<void> give_panes(const StoredAnswer& stored, AnsweredRows& rows, output
     // Those that are open still may change.
     if (!stored.query.given || one.pane > *stored.query.given) break;
     const aggregate::Table table = CLEW_TRY(aggregate::table_of(one.table));
-    CLEW_TRY(rows.take(table));
-    sink.end_interval({.number = static_cast<uint64_t>(one.pane - stored.panes.front().pane) + 1,
-                       .partial = one.pane == stored.panes.front().pane ||
-                                  (is_over && one.pane == stored.panes.back().pane),
-                       .begin_ns = panes.begin(one.pane),
-                       .end_ns = panes.end(one.pane)});
+    CLEW_TRY(
+        rows.take(table, {.number = static_cast<uint64_t>(one.pane - stored.panes.front().pane) + 1,
+                          .partial = one.pane == stored.panes.front().pane ||
+                                     (is_over && one.pane == stored.panes.back().pane),
+                          .begin_ns = panes.begin(one.pane),
+                          .end_ns = panes.end(one.pane)}));
   }
   return {};
 }
@@ -98,13 +99,15 @@ Expected<void> show_results(Store& store, const std::string& query, output::RowS
   const auto rows = CLEW_TRY(AnsweredRows::of(stored->query.answered, sink));
   CLEW_TRY(accept(rows->columns()));
   sink.begin(rows->columns(), output::RowMode::Table);
-  if (stored->query.gives_panes) {
-    CLEW_TRY(give_panes(*stored, *rows, sink));
+  if (stored->query.want.gives != Gives::AtEnd) {
+    CLEW_TRY(give_panes(*stored, *rows));
   } else if (stored->total) {
     const aggregate::Table total = CLEW_TRY(aggregate::table_of(*stored->total));
-    CLEW_TRY(rows->take(total));
+    CLEW_TRY(rows->take_all(total));
   }
-  sink.finish(CLEW_TRY(losses_of(*stored)));
+  collect::Losses losses = CLEW_TRY(losses_of(*stored));
+  rows->finish(losses);
+  sink.finish(losses);
   sink.flush();
   return {};
 }

@@ -155,6 +155,7 @@ Expected<void> Root::take_over() {
 Root::Asked& Root::add(const Control& want) {
   Asked& asked = asked_[want.query];
   asked.want = want;
+  asked.merge = Merge(want.gives);
   asked.begun_ns = asked.asker_heard_ns = clock_.monotonic_ns();
   return asked;
 }
@@ -163,7 +164,6 @@ Root::Asked& Root::add(const Control& want) {
 Expected<void> Root::restore(const StoredAnswer& stored) {
   const auto known = asked_.find(stored.query.want.query);
   Asked& asked = known == asked_.end() ? add(stored.query.want) : known->second;
-  asked.gives_panes = stored.query.gives_panes;
   asked.answered = stored.query.answered;
   asked.schema = stored.query.schema;
   CLEW_TRY(asked.merge.restore(stored));
@@ -237,8 +237,8 @@ bool Root::recall(const Ask& said) {
                       .labels = said.labels,
                       .epoch_ns = 0,
                       .width_ns = said.width_ns,
+                      .gives = said.gives,
                       .lease_ns = options_.lease_ns});
-  asked.gives_panes = said.gives_panes;
   asked.is_announced = false;
   notes_.push_back(fmt::format("query {} is asked", said.query));
   return true;
@@ -424,7 +424,7 @@ void Root::give(Asked& asked) {
 void Root::give(Asked& asked, Pane up_to) {
   asked.given = up_to;
   for (const PaneTable& one : asked.merge.take_due(up_to)) {
-    if (asked.gives_panes) give(asked, *one.table, one.pane, one.version, false);
+    if (asked.want.gives != Gives::AtEnd) give(asked, *one.table, one.pane, one.version, false);
   }
   asked.merge.keep(kPanesKept);
 }
@@ -483,7 +483,7 @@ void Root::commit() {
   uint64_t up_to = read_;
   for (const auto& [query, asked] : asked_) {
     // Without a store the next root has what the log has.
-    const bool needs_open = store_ == nullptr && asked.gives_panes;
+    const bool needs_open = store_ == nullptr && asked.want.gives != Gives::AtEnd;
     const auto first = asked.merge.first_needed(needs_open);
     if (first) up_to = std::min(up_to, *first - 1);
   }
@@ -500,7 +500,6 @@ Expected<void> Root::write() {
     has_news = true;
     if (store_ == nullptr) continue;
     store_->put(StoredQuery{.want = asked.want,
-                            .gives_panes = asked.gives_panes,
                             .phase = asked.phase,
                             .answered = asked.answered,
                             .schema = asked.schema,
@@ -529,7 +528,8 @@ void Root::finish(Asked& asked) {
     asked.lost.push_back(fmt::format("what node {} has not sent by the end", node));
   if (const auto open = asked.merge.open(); !open.empty() && !asked.answered.empty())
     give(asked, open.back());
-  if (!asked.gives_panes && asked.merge.total()) give(asked, *asked.merge.total(), 0, 1, true);
+  if (asked.want.gives == Gives::AtEnd && asked.merge.total())
+    give(asked, *asked.merge.total(), 0, 1, true);
   asked.phase = Phase::Done;
   asked.ended_ns = clock_.monotonic_ns();
   asked.has_news = true;
@@ -538,7 +538,7 @@ void Root::finish(Asked& asked) {
 void Root::mark(Asked& asked) {
   if (!std::exchange(asked.has_merged, false) && asked.marked == asked.given) return;
   asked.marked = asked.given;
-  const bool needs_open = store_ == nullptr && asked.gives_panes;
+  const bool needs_open = store_ == nullptr && asked.want.gives != Gives::AtEnd;
   const Pane most =
       needs_open ? asked.given.value_or(PaneSet::kNone) : std::numeric_limits<Pane>::max();
   const std::vector<NodeMark> marks = asked.merge.marks(most);

@@ -59,7 +59,6 @@ class Root {
   struct Asked {
     Control want;
     bool is_announced = true;  // Nodes can know it.
-    bool gives_panes = true;   // Else all of them, as one, at the end.
     Phase phase = Phase::Installing;
     std::string reason{};  // Of its failure.
     int64_t begun_ns = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A database of SQLite with a write-ahead log, which readers do not wait for:
 //
-//   query    id, want, gives_panes, phase, answered, schema, given
+//   query    id, want, phase, answered, schema, given
 //   pane     query, pane, version, cells         whole tables, of what is open and of late ones
 //   total    query, cells
 //   node     query, node, boot_id, start_ns, mark, bits, losses
@@ -26,10 +26,10 @@ namespace clew::cluster {
 namespace {
 
 constexpr int kApplicationId = 0x436C6372;  // "Clcr"
-constexpr int kTablesVersion = 1;
+constexpr int kTablesVersion = 2;
 
 constexpr const char* kTables =
-    "create table query(id text primary key, want blob, gives_panes int, phase int, answered text,"
+    "create table query(id text primary key, want blob, phase int, answered text,"
     " schema blob, given int) without rowid;"
     "create table pane(query text, pane int, version int, cells blob, primary key(query, pane));"
     "create table total(query text primary key, cells blob);"
@@ -224,20 +224,19 @@ Expected<std::vector<StoredAnswer>> Store::read_all() {
 }
 
 Expected<StoredAnswer> Store::read(const std::string& name) {
-  const Statement one = database_->prepare(
-      "select want, gives_panes, phase, answered, schema, given from query where id = ?");
+  const Statement one =
+      database_->prepare("select want, phase, answered, schema, given from query where id = ?");
   Binder(one.get()).text(name);
   const bool is_there = database_->step(one.get());
   if (database_->failed()) return database_->take_problem();
   if (!is_there) return fail(ErrorCode::NotFound, fmt::format("no query '{}'", name));
   StoredQuery query;
   query.want = CLEW_TRY(read_as<Control>(bytes_in(one.get(), 0)));
-  query.gives_panes = sqlite3_column_int(one.get(), 1) != 0;
-  query.phase = static_cast<Phase>(sqlite3_column_int(one.get(), 2));
-  query.answered = text_in(one.get(), 3);
-  query.schema = array_in<std::tuple_size_v<Digest>>(one.get(), 4);
-  if (sqlite3_column_type(one.get(), 5) != SQLITE_NULL)
-    query.given = sqlite3_column_int64(one.get(), 5);
+  query.phase = static_cast<Phase>(sqlite3_column_int(one.get(), 1));
+  query.answered = text_in(one.get(), 2);
+  query.schema = array_in<std::tuple_size_v<Digest>>(one.get(), 3);
+  if (sqlite3_column_type(one.get(), 4) != SQLITE_NULL)
+    query.given = sqlite3_column_int64(one.get(), 4);
   return read_answer(std::move(query));
 }
 
@@ -277,9 +276,9 @@ Expected<StoredAnswer> Store::read_answer(StoredQuery query) {
 void Store::put(const StoredQuery& query) {
   database_->begin();
   const Bytes want = to_bytes(query.want);
-  const Statement put = database_->prepare("insert or replace into query values(?,?,?,?,?,?,?)");
+  const Statement put = database_->prepare("insert or replace into query values(?,?,?,?,?,?)");
   Binder binder(put.get());
-  binder.text(query.want.query).bytes(want).number(query.gives_panes ? 1 : 0);
+  binder.text(query.want.query).bytes(want);
   binder.number(static_cast<int64_t>(query.phase)).text(query.answered).bytes(query.schema);
   query.given ? binder.number(*query.given) : binder.nothing();
   (void)database_->step(put.get());

@@ -17,7 +17,6 @@ namespace clew::cluster {
 
 struct StoredQuery {
   Control want;
-  bool gives_panes = true;
   Phase phase = Phase::Installing;
   std::string answered{};
   Digest schema{};

@@ -97,8 +97,10 @@ class Compiler {
   const Request& request_;
   Notices& notices_;
   ClockSample clock_start_;
-  const int64_t epoch_ns_ = epoch_of_monotonic_ns();  // One for all: panes are cut by it.
-  std::optional<Clock> clock_;                        // Of what was lowered.
+  // One for all: panes are cut by it.
+  const int64_t epoch_ns_ =
+      request_.panes != nullptr ? request_.pane_clock.offset_ns : epoch_of_monotonic_ns();
+  std::optional<Clock> clock_;  // Of what was lowered.
   query::Vocabulary vocabulary_;
   query::SourcePlaces places_;
   bool asks_kernel_ = false;  // Not only for that:
@@ -199,7 +201,6 @@ Expected<query::Query> Compiler::parse() {
   query::Query query = CLEW_TRY(query::parse(
       request_.text, {.vocabulary = &vocabulary_, .types = &types, .extensions = &*extensions_}));
   CLEW_TRY(set_ends(request_, query));
-  query::set_panes(query, epoch_ns_);
   return query;
 }
 
@@ -361,6 +362,9 @@ Expected<void> Compiler::compile() {
   query::Query query = CLEW_TRY(parse());
   notices_.progress("finding sites");
   result_.query = query;
+  // What goes to other machines has the time that these have, too.
+  if (request_.panes != nullptr) query::set_times_ahead(query, epoch_ns_);
+  query::set_panes(query, epoch_ns_);
   CLEW_TRY(check_graph(request_, query::joins_by_cause(query)));
   CLEW_TRY(check_in_place(request_, query::joins_by_cause(query)));
   if (!query.joins.empty()) query = CLEW_TRY(separate(query));

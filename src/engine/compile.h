@@ -35,7 +35,7 @@ struct Compiled {
   // Or null.
   std::unique_ptr<KernelTracee> uprobes;
   std::string_view all_uprobes;  // Why all that is in processes is; empty: it is not.
-  query::Query query;
+  query::Query query;            // As it was understood.
   // Of a query with joins: `plan` is that of its events, or, in place, of their answer.
   std::optional<plan::Joined> joined;
   bool in_place = false;

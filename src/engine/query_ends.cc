@@ -15,8 +15,6 @@ Expected<void> leave_to_panes(query::Query& query) {
   }
   if (!query.joins.empty())
     return fail(ErrorCode::InvalidQuery, "joins do not go through a cluster yet");
-  if (query.window)
-    return fail(ErrorCode::InvalidQuery, "windows do not go through a cluster yet: use 'every'");
   query.for_ns.reset();
   query.every_ns.reset();
   return {};

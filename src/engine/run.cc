@@ -303,9 +303,9 @@ Outcome Run::end_of_command(int stop_descriptor) {
 Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSink& sink,
                       Notices& notices) {
   Compiled compiled = CLEW_TRY(compile(request, notices));
+  if (request.accept_query) CLEW_TRY(request.accept_query(compiled.query));
   const query::Query& answered =
       compiled.joined && !compiled.in_place ? compiled.joined->stages[0].rest : compiled.plan.query;
-  if (request.accept_query) CLEW_TRY(request.accept_query(answered));
   if (request.accept) CLEW_TRY(request.accept(answer::columns_of(answered)));
   Run run(request, std::move(compiled), sink, notices);
   CLEW_TRY(run.arm(stop_descriptor));

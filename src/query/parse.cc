@@ -13,6 +13,7 @@
 #include "query/resolve_source.h"
 #include "query/token.h"
 #include "query/unsupported.h"
+#include "query/window.h"
 
 namespace clew::query {
 namespace {
@@ -132,6 +133,8 @@ Expected<SourcePlaces> places_of_sources(const Text& text) {
   for (const Step& step : syntax.query.steps) {
     if (step.kind == StepKind::Every) places.every_ns = step.number;
     if (step.kind == StepKind::For) places.for_ns = step.number;
+    // Whether it makes sense is said by whoever understands the rest.
+    if (step.kind == StepKind::Window) places.pane_ns = std::max(pane_ns(step.window), uint64_t{1});
   }
   for (const SyntaxDefinition& definition : syntax.definitions) {
     for (const SyntaxQuery& query : definition.query)

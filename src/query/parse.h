@@ -46,6 +46,7 @@ struct SourcePlaces {
   // Of the whole text: what it says, whatever its names mean.
   std::optional<uint64_t> every_ns{};
   std::optional<uint64_t> for_ns{};
+  std::optional<uint64_t> pane_ns{};  // Of windows of time.
 };
 Expected<SourcePlaces> places_of_sources(const Text& text);
 

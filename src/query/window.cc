@@ -49,6 +49,39 @@ void set_panes(Query& query, int64_t epoch_ns) {
   number = pane_number(pane_ns(*query.window), epoch_ns, number.span);
 }
 
+void set_times_ahead(Query& query, int64_t ahead_ns) {
+  const auto is_time = [](const Expression& node) {
+    return node.kind == ExpressionKind::Field && node.field == Field::Time;
+  };
+  const auto put_ahead = [&](Expression& node) {
+    if (!is_time(node)) return false;
+    Expression time = std::move(node);
+    node = {};
+    node.kind = ExpressionKind::Binary;
+    node.binary = BinaryOperator::Add;
+    node.type = time.type;
+    node.span = time.span;
+    Expression ahead = convert(integer_constant(ahead_ns, kInt64, time.span), time.type);
+    node.operands.push_back(std::move(time));
+    node.operands.push_back(std::move(ahead));
+    return true;
+  };
+  for (Source& source : query.sources) {
+    for (Expression& input : source.inputs)
+      transform(input, put_ahead);
+  }
+  for (NamedExpression& let : query.lets)
+    transform(let.expression, put_ahead);
+  for (Expression& condition : query.where)
+    transform(condition, put_ahead);
+  for (size_t i = query.window ? kPaneValue + 1 : 0; i < query.values.size(); ++i)
+    transform(query.values[i].expression, put_ahead);
+  for (Aggregate& aggregate : query.aggregates) {
+    for (Expression& argument : aggregate.arguments)
+      transform(argument, put_ahead);
+  }
+}
+
 Expression window_start(Span span) {
   Expression start;
   start.kind = ExpressionKind::Value;

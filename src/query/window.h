@@ -40,6 +40,10 @@ Expression pane_number(uint64_t pane_ns, int64_t epoch_ns, Span span);
 // they are those of the monotonic clock.
 void set_panes(Query& query, int64_t epoch_ns);
 
+// Times of events become those of a clock that is so far ahead of theirs: for machines whose
+// monotonic clocks began at other times. Panes are left alone.
+void set_times_ahead(Query& query, int64_t ahead_ns);
+
 // window.start, of a row.
 Expression window_start(Span span);
 // Whether it occurs.

@@ -42,7 +42,7 @@ Session::Session(Input input)
       held_(rows_.width()),
       open_rows_(input_.plan.query.values.size()) {
   if (input_.joined != nullptr) make_joins();
-  if (query_.window) windows_.emplace(query_, input_.epoch_ns);
+  if (query_.window && input_.panes == nullptr) windows_.emplace(query_, input_.epoch_ns);
 }
 
 void Session::make_joins() {

@@ -10,6 +10,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -209,13 +210,22 @@ bool has_module(const Process& process, const Pattern& pattern) {
          });
 }
 
+bool is_of_this_program(pid_t pid) {
+  struct stat ours {};
+  struct stat its {};
+  return pid == getpid() ||
+         (stat("/proc/self/exe", &ours) == 0 && stat(proc_path(pid, "exe").c_str(), &its) == 0 &&
+          ours.st_dev == its.st_dev && ours.st_ino == its.st_ino);
+}
+
 }  // namespace
 
 Expected<std::vector<pid_t>> find_processes_with(std::string_view module_pattern) {
   const Pattern pattern = CLEW_TRY(Pattern::compile(module_pattern));
   std::vector<pid_t> found;
   for (const Process& process : CLEW_TRY(list_processes())) {
-    if (process.pid() != getpid() && has_module(process, pattern)) found.push_back(process.pid());
+    if (!is_of_this_program(process.pid()) && has_module(process, pattern))
+      found.push_back(process.pid());
   }
   return found;
 }

@@ -74,7 +74,8 @@ Expected<std::vector<Process>> list_processes();
 Expected<std::vector<Process>> find_processes(std::string_view pattern);
 
 // Those that have mapped the code of a file whose name the pattern matches, as Catalog means it: of
-// the program, what it was called, too. The calling process is left out. Errors as above.
+// the program, what it was called, too. Processes of the calling program are left out: one that
+// traces others has their arenas in its memory. Errors as above.
 Expected<std::vector<pid_t>> find_processes_with(std::string_view module_pattern);
 
 // The thread through which a process's memory can be seen: its first, or another one when that has

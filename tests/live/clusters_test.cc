@@ -82,6 +82,25 @@ class Clusters : public testing::Test {
     pollfd one{.fd = process.get(), .events = POLLIN, .revents = 0};
     return poll(&one, 1, 30'000) == 1;
   }
+  // Of the query that was asked.
+  static std::string name_in(const Report& report) {
+    const size_t begin = report.error.find("(query ") + 7;
+    return report.error.substr(begin, report.error.find(')', begin) - begin);
+  }
+  static Report results_of(const Report& report, const std::string& store) {
+    return run_clew({"results", name_in(report), "--store", store, "--json"});
+  }
+  static void keep_last_versions(Report& report) {
+    const auto key_of = [](const nlohmann::json& row) {
+      return row.at("name").get<std::string>() + row.at("w").dump();
+    };
+    std::map<std::string, nlohmann::json> last;
+    for (const nlohmann::json& row : report.rows)
+      last[key_of(row)] = row.at("version");
+    std::erase_if(report.rows, [&](const nlohmann::json& row) {
+      return row.at("version") != last.at(key_of(row));
+    });
+  }
   static void expect_times(const Report& report, const Numbers& truth, uint64_t nodes) {
     EXPECT_EQ(report.status, 0) << report.error;
     const Numbers calls = report.calls();
@@ -126,6 +145,40 @@ TEST_F(Clusters, GiveEachIntervalOnce) {
   const Report report = tracer.finish();
   expect_times(report, truth, 2);
   EXPECT_GT(report.rows.back().at("interval"), 1);
+}
+
+// An event belongs to the window of its own time, whichever interval its node was in; a window that
+// comes again takes the place of the one before.
+TEST_F(Clusters, GiveWindowsOfTheTimeOfEvents) {
+  const TemporaryFolder folder;
+  const Child owner = root(folder.file("store"));
+  const Child first = node("n1", "a");
+  const Child second = node("n2", "b");
+  for (const std::string window : {"tumbling 200ms", "hopping 400ms by 200ms", "session 300ms"}) {
+    const uint64_t times = window.starts_with("hopping") ? 2 : 1;
+    Tracer tracer = Tracer::start("from e in cluster.Function(\"" + name_ +
+                                      "!*\") group by e.function window " + window +
+                                      " select new { name = e.function, w = window.start, calls = "
+                                      "count(), last = max(e.time) }",
+                                  {"--cluster", url()});
+    const Numbers start = victim_->counts();
+    const auto begin = std::chrono::system_clock::now().time_since_epoch();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+    while (std::chrono::steady_clock::now() < end)
+      victim_->run(5);
+    const Numbers truth = difference(start, victim_->counts());
+    Report report = tracer.finish();
+    keep_last_versions(report);
+    expect_times(report, truth, 2 * times);
+    for (const nlohmann::json& row : report.rows) {
+      const std::chrono::nanoseconds last(row.at("last").get<int64_t>());
+      EXPECT_LT(std::chrono::abs(last - begin), std::chrono::seconds(2)) << row;
+      EXPECT_LE(row.at("w").get<int64_t>(), last.count()) << row;
+    }
+    Report stored = results_of(report, folder.file("store"));
+    keep_last_versions(stored);
+    expect_times(stored, truth, 2 * times);
+  }
 }
 
 // The one that has brought the root ends first, and leaves the lead to the other one's.
@@ -201,10 +254,9 @@ TEST_F(Clusters, LoseNothingWhenTheRootIsKilled) {
   const Report report = tracer.finish();
   expect_times(report, truth, 2);
   // And later, from the store.
-  const size_t begin = report.error.find("(query ") + 7;
-  const std::string name = report.error.substr(begin, report.error.find(')', begin) - begin);
   const std::string store = folder.file("store");
-  expect_times(run_clew({"results", name, "--store", store, "--json"}), truth, 2);
+  const std::string name = name_in(report);
+  expect_times(results_of(report, store), truth, 2);
   const Report all = run_clew({"results", "--store", store, "--json"});
   ASSERT_EQ(all.rows.size(), 1U) << all.error;
   EXPECT_EQ(all.rows[0].at("query"), name);
