@@ -21,7 +21,7 @@ _clew_options() {
       --usdt --vocabulary -v --verbose" ;;
     explain) echo "$request --programs --code --run --for --json -v --verbose" ;;
     doctor) echo "-p --pid --stop --cause --vocabulary --id --for --json -v --verbose" ;;
-    node) echo "$cluster --name --label -q --quiet -v --verbose" ;;
+    node) echo "$cluster --name --label --spill -q --quiet -v --verbose" ;;
     root) echo "$cluster --store --name -q --quiet -v --verbose" ;;
     results) echo "--store $formats -o --output -v --verbose" ;;
     ps) echo "--json -v --verbose" ;;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes, a root and an asker on a bus inside one process. What the asker gets is compared with what
 // the nodes' sessions have counted.
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,9 +23,10 @@ class Cluster : public testing::Test {
  protected:
   static constexpr int64_t kStep = kSecond / 20;
 
-  void add_node(const std::string& name, Labels labels = {}, uint64_t incarnation = 1) {
+  void add_node(const std::string& name, Labels labels = {}, uint64_t incarnation = 1,
+                const std::string& spill = {}) {
     nodes_[name] = std::make_unique<TestNode>(hub().connect(), name, clock_, truth_,
-                                              std::move(labels), incarnation);
+                                              std::move(labels), incarnation, spill);
     ASSERT_TRUE(nodes_[name]->node.begin());
   }
   void add_root(const std::string& name) {
@@ -200,6 +202,26 @@ TEST_F(Cluster, LosesNothingBehindAPartition) {
   ASSERT_TRUE(finish());
   EXPECT_EQ(asker_->rows, truth_);
   EXPECT_EQ(asker_->stale, 0);
+}
+
+// What a node had in its files when it was killed is sent by the next one.
+TEST_F(Cluster, LosesNothingThatAKilledNodeHasInItsFiles) {
+  const TestFolder spill;
+  add_root("r1");
+  add_node("b");
+  add_node("a", {}, 1, spill.path());
+  ask();
+  run(3 * kSecond);
+  hub().set_reachable(false);
+  run(8 * kSecond);
+  nodes_.erase("a");
+  hub().set_reachable(true);
+  add_node("a", {}, 2, spill.path());
+  run(5 * kSecond);
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+  run(kSecond);
+  EXPECT_TRUE(std::filesystem::is_empty(spill.path()));
 }
 
 TEST_F(Cluster, TakesProbesOutWhenNoRootAnswersAnyMore) {

@@ -47,6 +47,8 @@ template <>
 constexpr uint16_t kKindOf<Want> = 10;
 template <>
 constexpr uint16_t kKindOf<Leader> = 11;
+template <>
+constexpr uint16_t kKindOf<Spilled> = 12;
 
 // All members of a struct: a new one does not compile until it stands here, too. Those between a
 // root and whoever asks.
@@ -93,8 +95,8 @@ auto fields_of(T& value) {
     return std::tie(want_revision, time_ns, query, revision, is_wanted, digest, text, name_patterns,
                     labels, epoch_ns, width_ns, gives, lease_ns, limits, unknown);
   } else if constexpr (std::is_same_v<Plain, NodeQuery>) {
-    auto& [query, revision, state, closed, schema, answered, reason, lost] = value;
-    return std::tie(query, revision, state, closed, schema, answered, reason, lost);
+    auto& [query, revision, state, closed, schema, answered, reason, lost, merged] = value;
+    return std::tie(query, revision, state, closed, schema, answered, reason, lost, merged);
   } else if constexpr (std::is_same_v<Plain, Beat>) {
     auto& [node, incarnation, version, labels, want_revision, spill_bytes, clock_offset_ns,
            queries] = value;
@@ -103,6 +105,9 @@ auto fields_of(T& value) {
   } else if constexpr (std::is_same_v<Plain, Partial>) {
     auto& [query, revision, node, incarnation, pane, table] = value;
     return std::tie(query, revision, node, incarnation, pane, table);
+  } else if constexpr (std::is_same_v<Plain, Spilled>) {
+    auto& [query, revision, incarnation, pane, table] = value;
+    return std::tie(query, revision, incarnation, pane, table);
   } else if constexpr (std::is_same_v<Plain, Covered>) {
     auto& [node, incarnation, panes] = value;
     return std::tie(node, incarnation, panes);
@@ -320,8 +325,17 @@ bool is_right(const Control& message) {
          message.width_ns >= 1;
 }
 
+// As above, but for the gap.
+bool follow_each_other(const std::vector<PaneRange>& panes) {
+  for (size_t i = 0; i < panes.size(); ++i) {
+    if (panes[i].first > panes[i].last) return false;
+    if (i > 0 && panes[i].first <= panes[i - 1].last) return false;
+  }
+  return true;
+}
+
 bool is_right(const NodeQuery& query) {
-  return is_name(query.query) && are_right(query.lost);
+  return is_name(query.query) && are_right(query.lost) && follow_each_other(query.merged);
 }
 
 bool is_right(const Beat& message) {
@@ -332,6 +346,10 @@ bool is_right(const Beat& message) {
 
 bool is_right(const Partial& message) {
   return is_name(message.query) && is_name(message.node) && is_right(message.table);
+}
+
+bool is_right(const Spilled& message) {
+  return is_name(message.query);
 }
 
 bool is_right(const Merged& message) {
@@ -398,6 +416,7 @@ Expected<T> read_as(std::span<const std::byte> bytes) {
 template Bytes to_bytes(const Control&);
 template Bytes to_bytes(const Beat&);
 template Bytes to_bytes(const Partial&);
+template Bytes to_bytes(const Spilled&);
 template Bytes to_bytes(const Merged&);
 template Bytes to_bytes(const Mark&);
 template Bytes to_bytes(const Again&);
@@ -409,6 +428,7 @@ template Bytes to_bytes(const Ask&);
 template Expected<Control> read_as(std::span<const std::byte>);
 template Expected<Beat> read_as(std::span<const std::byte>);
 template Expected<Partial> read_as(std::span<const std::byte>);
+template Expected<Spilled> read_as(std::span<const std::byte>);
 template Expected<Merged> read_as(std::span<const std::byte>);
 template Expected<Mark> read_as(std::span<const std::byte>);
 template Expected<Again> read_as(std::span<const std::byte>);

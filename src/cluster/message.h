@@ -106,6 +106,7 @@ struct NodeQuery {
   std::string answered{};  // its text in normal form; empty where the root has it.
   std::string reason{};    // Why it was refused or lost.
   std::vector<PaneRange> lost{};
+  std::vector<PaneRange> merged{};  // Each is counted in its last pane. They ascend.
   bool operator==(const NodeQuery&) const = default;
 };
 
@@ -149,6 +150,16 @@ struct Partial {
   Pane pane = 0;
   Chunk table{};
   bool operator==(const Partial&) const = default;
+};
+
+// A partial in a node's file (spill_folder.h); the table is whole.
+struct Spilled {
+  std::string query{};
+  uint64_t revision = 0;
+  Incarnation incarnation{};
+  Pane pane = 0;
+  Bytes table{};
+  bool operator==(const Spilled&) const = default;
 };
 
 struct Covered {
@@ -250,7 +261,8 @@ struct Status {
   bool operator==(const Status&) const = default;
 };
 
-// T is one of Control, Want, Leader, Beat, Partial, Merged, Mark, Again, RowUpdate, Ask, Status.
+// T is one of Control, Want, Leader, Beat, Partial, Spilled, Merged, Mark, Again, RowUpdate, Ask,
+// Status.
 template <typename T>
 [[nodiscard]] Bytes to_bytes(const T& message);
 

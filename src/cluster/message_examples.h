@@ -55,6 +55,7 @@ inline Beat example_beat() {
   beat.queries[0].schema[0] = std::byte{3};
   beat.queries[0].answered = "from e in calls";
   beat.queries[1].reason = "no function 'f'";
+  beat.queries[1].merged = {{.first = 6, .last = 8}, {.first = 9, .last = 10}};
   beat.queries[1].lost = {{.first = -2, .last = -2}, {.first = 0, .last = 5}};
   return beat;
 }
@@ -66,6 +67,14 @@ inline Partial example_partial() {
           .incarnation = example_incarnation(1),
           .pane = 41,
           .table = example_chunk()};
+}
+
+inline Spilled example_spilled() {
+  return {.query = "q1",
+          .revision = 2,
+          .incarnation = example_incarnation(1),
+          .pane = 41,
+          .table = {std::byte{7}, std::byte{0}}};
 }
 
 inline Merged example_merged() {
@@ -140,10 +149,10 @@ inline Status example_status() {
 // Calls `use` with each.
 template <typename Use>
 void for_each_example(const Use& use) {
-  const auto all =
-      std::make_tuple(example_control(), example_beat(), example_partial(), example_merged(),
-                      example_mark(), example_again(), example_row(), example_want(),
-                      Leader{.root = std::string(64, 'r')}, example_ask(), example_status());
+  const auto all = std::make_tuple(example_control(), example_beat(), example_partial(),
+                                   example_merged(), example_mark(), example_again(), example_row(),
+                                   example_want(), Leader{.root = std::string(64, 'r')},
+                                   example_ask(), example_status(), example_spilled());
   std::apply([&](const auto&... message) { (use(message), ...); }, all);
 }
 

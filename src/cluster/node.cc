@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/assert.h"
-#include "cluster/chunks.h"
 #include "cluster/digest.h"
 #include "cluster/names.h"
 
@@ -16,16 +14,22 @@ namespace {
 
 constexpr int64_t kBeatPeriod = kSecond;
 constexpr int64_t kRetry = kSecond / 4;
-constexpr int64_t kSendTurn = kSecond / 5;
-constexpr std::string_view kShard = "0";  // There are no relays.
+// For a mark of what was sent: a root that knows the query answers within a second.
+constexpr int64_t kHeritageWait = 60 * kSecond;
+
+bool is_of(const SpillOwner& owner, const std::string& query, uint64_t revision) {
+  return owner.query == query && owner.revision == revision;
+}
 
 }  // namespace
 
-Node::Node(Bus& bus, NodeSessions& sessions, const Clock& clock, NodeOptions options)
+Node::Node(Bus& bus, NodeSessions& sessions, const Clock& clock, NodeOptions options,
+           SpillFolder* spill)
     : bus_(bus),
       sessions_(sessions),
       clock_(clock),
       options_(std::move(options)),
+      spill_(spill),
       subjects_(options_.tenant),
       offset_ns_(clock.realtime_ns() - clock.monotonic_ns()),
       heard_ns_(clock.monotonic_ns()) {}
@@ -36,6 +40,7 @@ Expected<void> Node::begin() {
     CLEW_TRY(bus_.subscribe(subject));
   }
   was_connected_ = bus_.is_connected();
+  CLEW_TRY(inherit());
   read_want();
   turn();
   return {};
@@ -55,6 +60,7 @@ void Node::turn() {
     take(task);
     send(task);
   }
+  send_heritage();
   forget_closed();
   if (wants_beat_ || clock_.monotonic_ns() >= next_beat_ns_) beat();
 }
@@ -62,7 +68,10 @@ void Node::turn() {
 int64_t Node::next_ns() const {
   int64_t next = next_beat_ns_;
   for (const auto& [query, task] : tasks_) {
-    if (task.said.closed < task.taken) next = std::min(next, task.next_send_ns);
+    if (task.said.closed < task.taken) next = std::min(next, task.outbox.next_ns());
+  }
+  for (const Heritage& one : heritage_) {
+    if (one.sent_ns == 0) next = std::min(next, one.outbox.next_ns());
   }
   return next;
 }
@@ -84,21 +93,30 @@ void Node::hear(const Message& message) {
     if (!is_for_all && message.subject != subjects_.control(options_.name)) return;
     return is_for_all && heard->query.empty() ? greet(*heard) : control(*heard);
   }
-  if (const auto marked = read_as<Mark>(message.bytes)) {
-    const auto task = tasks_.find(marked->query);
-    if (task == tasks_.end() || task->second.want.revision != marked->revision) return;
-    for (const NodeMark& mark : marked->marks) {
-      const bool is_ours = mark.node == options_.name && mark.incarnation == options_.incarnation;
-      if (is_ours) task->second.spill.forget(mark.mark);
+  if (const auto marked = read_as<Mark>(message.bytes)) return hear(*marked);
+  if (const auto again = read_as<Again>(message.bytes)) hear(*again);
+}
+
+void Node::hear(const Mark& marked) {
+  const auto forget = [&](Outbox& outbox) {
+    const SpillOwner& owner = outbox.spill().owner();
+    if (!is_of(owner, marked.query, marked.revision)) return;
+    for (const NodeMark& mark : marked.marks) {
+      const bool is_ours = mark.node == options_.name && mark.incarnation == owner.incarnation;
+      if (is_ours) outbox.spill().forget(mark.mark);
     }
-    return;
-  }
-  if (const auto again = read_as<Again>(message.bytes)) {
-    const auto task = tasks_.find(again->query);
-    if (task == tasks_.end() || task->second.want.revision != again->revision) return;
-    task->second.spill.send_again(again->panes);
-    send(task->second);
-  }
+  };
+  const auto task = tasks_.find(marked.query);
+  if (task != tasks_.end()) forget(task->second.outbox);
+  for (Heritage& one : heritage_)
+    forget(one.outbox);
+}
+
+void Node::hear(const Again& again) {
+  const auto task = tasks_.find(again.query);
+  if (task == tasks_.end() || task->second.want.revision != again.revision) return;
+  task->second.outbox.spill().send_again(again.panes);
+  send(task->second);
 }
 
 void Node::control(const Control& heard) {
@@ -169,10 +187,12 @@ void Node::apply(const Control& want) {
     return;
   }
   if (!has_labels(options_.labels, want.labels)) return;
+  const SpillOwner owner{
+      .query = want.query, .revision = want.revision, .incarnation = options_.incarnation};
+  Outbox outbox(options_.name, Spill(owner, options_.spill_bytes_max, spill_));
   Task& task =
       tasks_
-          .emplace(want.query,
-                   Task{.want = want, .session = nullptr, .spill = Spill(options_.spill_bytes_max)})
+          .emplace(want.query, Task{.want = want, .session = nullptr, .outbox = std::move(outbox)})
           .first->second;
   task.said.query = want.query;
   task.said.revision = want.revision;
@@ -211,6 +231,11 @@ void Node::end(Task& task) {
 void Node::stop() {
   for (auto& [query, task] : tasks_)
     end(task);
+}
+
+void Node::leave() {
+  for (auto& [query, task] : tasks_)
+    task.outbox.spill().write_all();
 }
 
 bool Node::is_done() const {
@@ -255,7 +280,9 @@ void Node::take(Task& task, Frame& frame) {
       return;
     case FrameKind::Pane:
       task.taken = frame.pane;
-      task.spill.add(frame.pane, std::move(frame.bytes));
+      task.outbox.spill().add(frame.pane, std::move(frame.bytes));
+      if (std::string why = task.outbox.spill().take_problem(); !why.empty())
+        notes_.push_back(fmt::format("query {}: {}", task.want.query, why));
       return;
     case FrameKind::Warning:
       notes_.push_back(fmt::format("query {}: {}", task.want.query, frame.text));
@@ -284,44 +311,47 @@ void Node::close(Task& task, const std::string& why) {
 
 // --- what goes out -------------------------------------------------------------------------------
 
-// In the order of panes, so that whoever reads them knows that none is missing before one.
 void Node::send(Task& task) {
-  const int64_t begin = clock_.monotonic_ns();
-  if (begin < task.next_send_ns) return;
-  while (Spill::Kept* const kept = task.spill.next()) {
-    const auto sent = append(task, *kept);
-    if (!sent) task.next_send_ns = clock_.monotonic_ns() + kRetry;
-    if (!sent) return;
-    // Beats and other queries want their turn.
-    if (clock_.monotonic_ns() - begin > kSendTurn) task.next_send_ns = clock_.monotonic_ns() + 1;
-    kept->is_sent = true;
-    task.said.closed = std::max(task.said.closed, kept->pane);
-    wants_beat_ = true;
-    if (task.next_send_ns > clock_.monotonic_ns()) return;
-  }
-  if (task.said.closed < task.taken) {
-    task.said.closed = task.taken;
-    wants_beat_ = true;
-  }
+  const bool has_sent = task.outbox.send(bus_, subjects_, clock_);
+  const Pane closed = task.outbox.spill().next() == nullptr ? task.taken : task.outbox.sent();
+  if (closed > task.said.closed) task.said.closed = closed;
+  if (has_sent) wants_beat_ = true;
 }
 
-bool Node::append(const Task& task, const Spill::Kept& kept) {
-  Partial partial{.query = task.want.query,
-                  .revision = task.want.revision,
-                  .node = options_.name,
-                  .incarnation = options_.incarnation,
-                  .pane = kept.pane};
-  auto chunks = split(kept.table);
-  CLEW_ASSERT(chunks);  // kFrameMax is less than all chunks hold.
-  for (Chunk& chunk : *chunks) {
-    partial.table = std::move(chunk);
-    const std::string id =
-        fmt::format("{}.{}.{}.{}.{}.{}", partial.query, partial.revision, partial.node,
-                    partial.incarnation.start_ns, partial.pane, partial.table.index);
-    if (!bus_.append(subjects_.partial(partial.query, kShard, partial.node), id, to_bytes(partial)))
-      return false;
+// --- what one before us has left -----------------------------------------------------------------
+
+Expected<void> Node::inherit() {
+  if (spill_ == nullptr || !heritage_.empty()) return {};
+  for (const LeftFile& left : CLEW_TRY(spill_->take_left())) {
+    const auto same = std::find_if(heritage_.begin(), heritage_.end(), [&](const Heritage& each) {
+      const SpillOwner& owner = each.outbox.spill().owner();
+      return is_of(owner, left.query, left.revision) && owner.incarnation == left.incarnation;
+    });
+    if (same != heritage_.end()) {
+      same->outbox.spill().add(left);
+      continue;
+    }
+    const SpillOwner owner{
+        .query = left.query, .revision = left.revision, .incarnation = left.incarnation};
+    Heritage one{.outbox = Outbox(options_.name, Spill(owner, options_.spill_bytes_max, spill_))};
+    one.outbox.spill().add(left);
+    notes_.push_back(fmt::format("query {}: sends what the node before has left", left.query));
+    heritage_.push_back(std::move(one));
   }
-  return true;
+  return {};
+}
+
+// Until it is marked, or no root knows the query any more.
+void Node::send_heritage() {
+  constexpr Pane kAll = std::numeric_limits<Pane>::max();
+  const int64_t now = clock_.monotonic_ns();
+  for (Heritage& one : heritage_) {
+    (void)one.outbox.send(bus_, subjects_, clock_);
+    const bool is_sent = one.outbox.spill().next() == nullptr;
+    if (is_sent && one.sent_ns == 0) one.sent_ns = now;
+    if (is_sent && now - one.sent_ns > kHeritageWait) one.outbox.spill().forget(kAll);
+  }
+  std::erase_if(heritage_, [](const Heritage& each) { return each.outbox.spill().empty(); });
 }
 
 void Node::beat() {
@@ -334,8 +364,10 @@ void Node::beat() {
             .want_revision = want_revision_,
             .clock_offset_ns = root_offset_ns_};
   for (auto& [query, task] : tasks_) {
-    said.spill_bytes += task.spill.bytes();
-    task.said.lost = task.spill.lost();
+    const Spill& spill = task.outbox.spill();
+    said.spill_bytes += spill.bytes();
+    task.said.lost = spill.lost();
+    task.said.merged = spill.merged();
     NodeQuery& one = said.queries.emplace_back(task.said);
     // Whoever waits for it waits for what was counted.
     const bool is_sent = task.said.closed == task.taken;
@@ -352,7 +384,7 @@ void Node::forget_closed() {
     const Task& task = each.second;
     if (task.session != nullptr || task.is_wanted) return false;
     const bool is_old = now - task.ended_ns > static_cast<int64_t>(task.want.lease_ns);
-    return is_old || (task.spill.empty() && now - task.ended_ns > 2 * kBeatPeriod);
+    return is_old || (task.outbox.spill().empty() && now - task.ended_ns > 2 * kBeatPeriod);
   });
 }
 

@@ -24,7 +24,8 @@
 #include "cluster/clock.h"
 #include "cluster/message.h"
 #include "cluster/node_session.h"
-#include "cluster/spill.h"
+#include "cluster/outbox.h"
+#include "cluster/spill_folder.h"
 #include "cluster/subjects.h"
 
 namespace clew::cluster {
@@ -42,8 +43,9 @@ struct NodeOptions {
 
 class Node {
  public:
-  // All are borrowed.
-  Node(Bus& bus, NodeSessions& sessions, const Clock& clock, NodeOptions options);
+  // All are borrowed. `spill`: where what does not fit into memory goes; null: it is dropped.
+  Node(Bus& bus, NodeSessions& sessions, const Clock& clock, NodeOptions options,
+       SpillFolder* spill = nullptr);
 
   // Listens, and says that it is there. Errors: the bus refuses it.
   Expected<void> begin();
@@ -58,6 +60,8 @@ class Node {
   // No session runs, and all that was counted was sent.
   [[nodiscard]] bool is_done() const;
 
+  // Behind the last turn: what could not be sent is left for the next node with this folder.
+  void leave();
   // What happened, in words, since the last time: for people.
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
@@ -68,14 +72,21 @@ class Node {
     NodeQuery said{};
     std::string answered{};        // NodeQuery::answered,
     bool is_answered_new = false;  // which the root has not heard.
-    Spill spill;
+    Outbox outbox;
     Pane taken = std::numeric_limits<Pane>::min();  // The last pane that the session gave.
     bool is_wanted = true;
-    int64_t next_send_ns = 0;  // Not before then: the bus has refused the last one.
     int64_t ended_ns = 0;
   };
+  // What a node with our name and our folder had counted before us.
+  struct Heritage {
+    Outbox outbox;
+    int64_t sent_ns = 0;  // When all of it was; 0: it was not.
+  };
 
+  Expected<void> inherit();
   void hear(const Message& message);
+  void hear(const Mark& mark);
+  void hear(const Again& again);
   void control(const Control& heard);
   void greet(const Control& heard);
   void read_want();
@@ -86,7 +97,7 @@ class Node {
   void take(Task& task, Frame& frame);
   void close(Task& task, const std::string& why);
   void send(Task& task);
-  bool append(const Task& task, const Spill::Kept& kept);
+  void send_heritage();
   void beat();
   void expire();
   void forget_closed();
@@ -95,11 +106,13 @@ class Node {
   NodeSessions& sessions_;
   const Clock& clock_;
   NodeOptions options_;
+  SpillFolder* spill_;
   Subjects subjects_;
   int64_t offset_ns_;  // Of the panes' clock, for the node's life.
   uint64_t want_revision_ = 0;
   bool is_want_known_ = false;
   std::map<std::string, Task> tasks_;  // By query.
+  std::vector<Heritage> heritage_;
   int64_t next_beat_ns_ = 0;
   int64_t next_read_ns_ = 0;  // Of what is wanted, where that is not known.
   int64_t heard_ns_;          // When a root answered last.

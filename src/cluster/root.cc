@@ -9,7 +9,6 @@
 #include "aggregate/table_bytes.h"
 #include "cluster/digest.h"
 #include "cluster/names.h"
-#include "stream/pane.h"
 
 namespace clew::cluster {
 namespace {
@@ -21,18 +20,9 @@ constexpr int64_t kCommitPeriod = kSecond / 4;
 constexpr size_t kEntriesAtOnce = 256;
 constexpr int64_t kReadTurn = kSecond / 5;
 constexpr size_t kPanesKept = 256;  // So many given ones may be corrected.
-constexpr size_t kRefusalsTold = 20;
-
-bool counts(NodeState state) {
-  return state == NodeState::Armed || state == NodeState::Draining;
-}
 
 bool has_answered(NodeState state) {
   return state != NodeState::Offered;
-}
-
-stream::Panes panes_of(const Control& want) {
-  return {.epoch_ns = want.epoch_ns, .width_ns = want.width_ns};
 }
 
 }  // namespace
@@ -546,49 +536,6 @@ void Root::mark(Asked& asked) {
   (void)bus_.publish(
       subjects_.mark(asked.want.query),
       to_bytes(Mark{.query = asked.want.query, .revision = asked.want.revision, .marks = marks}));
-}
-
-// To whoever asked.
-void Root::tell(Asked& asked) {
-  asked.has_news = false;
-  Status status{.query = asked.want.query,
-                .phase = asked.out.empty() ? asked.phase : Phase::Draining,
-                .reason = asked.reason,
-                .answered = asked.answered,
-                .root = options_.name,
-                .has_store = store_ != nullptr,
-                .first_row = asked.rows.first(),
-                .rows = asked.rows.last()};
-  std::map<std::string, Refusal> refusals;
-  const auto refuse = [&refusals](const std::string& node, const std::string& reason) {
-    Refusal& one = refusals[reason];
-    if (one.nodes++ == 0) one = {.reason = reason, .node = node, .nodes = 1};
-  };
-  for (const auto& [node, said] : asked.nodes) {
-    const auto member = members_.find(node);
-    const bool is_silent = member == members_.end() || !is_alive(member->second);
-    if (is_silent) ++status.silent;
-    if (!is_silent && counts(said.state)) ++status.armed;
-    if (!said.reason.empty()) refuse(node, said.reason);
-  }
-  for (const auto& [node, why] : asked.strangers)
-    refuse(node, why);
-  for (const auto& [node, member] : members_) {
-    if (!is_alive(member)) continue;
-    ++status.nodes;
-    if (has_labels(member.last.labels, asked.want.labels)) ++status.meant;
-  }
-  status.lost = asked.lost;
-  for (const auto& [node, said] : asked.nodes) {
-    if (!said.lost.empty())
-      status.lost.push_back(fmt::format("intervals that node {} could not keep", node));
-  }
-  if (asked.merge.late() != 0)
-    status.lost.push_back(fmt::format("{} tables of intervals long over", asked.merge.late()));
-  for (auto& [reason, one] : refusals) {
-    if (status.refusals.size() < kRefusalsTold) status.refusals.push_back(std::move(one));
-  }
-  (void)bus_.publish(subjects_.status(asked.want.query), to_bytes(status));
 }
 
 }  // namespace clew::cluster

@@ -19,6 +19,7 @@
 #include "cluster/row_queue.h"
 #include "cluster/store.h"
 #include "cluster/subjects.h"
+#include "stream/pane.h"
 
 namespace clew::cluster {
 
@@ -33,6 +34,15 @@ struct RootOptions {
   uint64_t lease_ns = 30 * kSecond;   // Nodes take probes out when no root answers for so long.
   uint64_t log_bytes_max = uint64_t{1} << 30;
 };
+
+// Whether a node in this state may count on.
+inline bool counts(NodeState state) {
+  return state == NodeState::Armed || state == NodeState::Draining;
+}
+
+inline stream::Panes panes_of(const Control& want) {
+  return {.epoch_ns = want.epoch_ns, .width_ns = want.width_ns};
+}
 
 class Root {
  public:

@@ -123,14 +123,19 @@ class TestFolder {
 // A node and its end of the bus. To destroy it is to kill it.
 struct TestNode {
   TestNode(std::unique_ptr<Bus> end, const std::string& name, const Clock& clock, Truth& truth,
-           Labels labels = {}, uint64_t incarnation = 1)
+           Labels labels = {}, uint64_t incarnation = 1, const std::string& spill = {})
       : bus(std::move(end)),
+        files(spill.empty() ? nullptr : SpillFolder::open(spill, 1 << 20).value()),
         sessions(name, clock, truth),
         node(*bus, sessions, clock,
              {.name = name,
               .labels = std::move(labels),
-              .incarnation = {.boot_id = {}, .start_ns = incarnation}}) {}
+              .incarnation = {.boot_id = {}, .start_ns = incarnation},
+              // With files, these have all but a lone partial.
+              .spill_bytes_max = spill.empty() ? size_t{16} << 20 : 1},
+             files.get()) {}
   std::unique_ptr<Bus> bus;
+  std::unique_ptr<SpillFolder> files;
   FakeSessions sessions;
   Node node;
 };

@@ -20,6 +20,7 @@
 #include "cluster/node.h"
 #include "cluster/root.h"
 #include "cluster/session_child.h"
+#include "cluster/spill_folder.h"
 #include "cluster/subject.h"
 #include "cluster/wait.h"
 #include "cmd/cluster_arguments.h"
@@ -35,6 +36,8 @@ using cluster::kSecond;
 
 // How long what was counted has to go out, at the end.
 constexpr int64_t kEndPatience = 10 * kSecond;
+// Of all files of a node.
+constexpr uint64_t kSpillMost = uint64_t{1} << 30;
 
 // This machine's, as a word of subjects.
 std::string host_name() {
@@ -86,6 +89,7 @@ struct NodeArguments {
   ClusterArguments cluster;
   std::string name = host_name();
   std::vector<std::string> labels;
+  std::string spill;
   bool is_quiet = false;
   bool serves_session = false;
 };
@@ -111,13 +115,17 @@ Expected<void> run_node(const NodeArguments& arguments) {
   const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::GoesOn));
   const cluster::MachineClock clock;
   cluster::SessionProcesses sessions({"/proc/self/exe", "node", "--serve-session"});
+  std::unique_ptr<cluster::SpillFolder> spill;
+  if (!arguments.spill.empty())
+    spill = CLEW_TRY(cluster::SpillFolder::open(arguments.spill, kSpillMost));
   const auto bus = CLEW_TRY(connect(arguments.cluster, "clew node " + arguments.name));
   cluster::Node node(*bus, sessions, clock,
                      {.name = arguments.name,
                       .tenant = arguments.cluster.tenant,
                       .labels = CLEW_TRY(labels_of(arguments.labels)),
                       .version = CLEW_VERSION,
-                      .incarnation = incarnation()});
+                      .incarnation = incarnation()},
+                     spill.get());
   Console console(arguments.is_quiet);
   CLEW_TRY(node.begin());
   console.armed(
@@ -136,6 +144,7 @@ Expected<void> run_node(const NodeArguments& arguments) {
     tell(node.take_notes(), console);
     warn(bus->take_complaints(), console);
   }
+  node.leave();
   return {};
 }
 
@@ -189,6 +198,10 @@ int node_verb(int argument_count, const char* const* arguments) {
   app.add_option("--label", parsed.labels,
                  "what this node can be chosen by: zone=a; may be given several times")
       ->allow_extra_args(false)
+      ->needs(url);
+  app.add_option("--spill", parsed.spill,
+                 "a folder for what no root has taken yet, where that is too much for memory; it "
+                 "outlives the node")
       ->needs(url);
   app.add_flag("-q,--quiet", parsed.is_quiet, "only errors");
   // Of the processes that a node begins.

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/outbox.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "cluster/chunks.h"
+
+namespace clew::cluster {
+namespace {
+
+constexpr int64_t kSendRetry = kSecond / 4;
+constexpr int64_t kSendTurn = kSecond / 5;
+constexpr std::string_view kShard = "0";  // There are no relays.
+
+}  // namespace
+
+bool Outbox::send(Bus& bus, const Subjects& subjects, const Clock& clock) {
+  const int64_t begin = clock.monotonic_ns();
+  if (begin < next_ns_) return false;
+  bool has_sent = false;
+  while (Spill::Kept* const kept = spill_.next()) {
+    const auto table = Spill::table_of(*kept);
+    if (!table) {
+      has_sent = true;
+      spill_.drop(*kept);
+      continue;
+    }
+    if (!append(bus, subjects, *kept, *table)) {
+      next_ns_ = clock.monotonic_ns() + kSendRetry;
+      return has_sent;
+    }
+    has_sent = true;
+    kept->is_sent = true;
+    sent_ = std::max(sent_, kept->pane);
+    // Beats and other queries want their turn.
+    if (clock.monotonic_ns() - begin <= kSendTurn) continue;
+    next_ns_ = clock.monotonic_ns() + 1;
+    return true;
+  }
+  return has_sent;
+}
+
+bool Outbox::append(Bus& bus, const Subjects& subjects, const Spill::Kept& kept,
+                    const Bytes& table) {
+  const SpillOwner& owner = spill_.owner();
+  Partial partial{.query = owner.query,
+                  .revision = owner.revision,
+                  .node = node_,
+                  .incarnation = owner.incarnation,
+                  .pane = kept.pane};
+  auto chunks = split(table);
+  CLEW_ASSERT(chunks);  // kFrameMax is less than all chunks hold.
+  for (Chunk& chunk : *chunks) {
+    partial.table = std::move(chunk);
+    const std::string id =
+        fmt::format("{}.{}.{}.{}.{}.{}", partial.query, partial.revision, partial.node,
+                    partial.incarnation.start_ns, partial.pane, partial.table.index);
+    const auto appended =
+        bus.append(subjects.partial(partial.query, kShard, partial.node), id, to_bytes(partial));
+    if (!appended) return false;
+  }
+  return true;
+}
+
+}  // namespace clew::cluster

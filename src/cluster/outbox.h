@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node sends of one query: its partials, one behind the other, to the log, and each until
+// the bus has said that it is there. So whoever reads them knows that none is missing before one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cluster/bus.h"
+#include "cluster/clock.h"
+#include "cluster/spill.h"
+#include "cluster/subjects.h"
+
+namespace clew::cluster {
+
+class Outbox {
+ public:
+  Outbox(std::string node, Spill spill) : node_(std::move(node)), spill_(std::move(spill)) {}
+
+  [[nodiscard]] Spill& spill() { return spill_; }
+  [[nodiscard]] const Spill& spill() const { return spill_; }
+
+  // Some of what waits, for a bounded time. Whether something was sent, or given up.
+  bool send(Bus& bus, const Subjects& subjects, const Clock& clock);
+  // This pane and all before it were sent, of those that were there.
+  [[nodiscard]] Pane sent() const { return sent_; }
+  // More waits: not before this moment (CLOCK_MONOTONIC).
+  [[nodiscard]] int64_t next_ns() const { return next_ns_; }
+
+ private:
+  bool append(Bus& bus, const Subjects& subjects, const Spill::Kept& kept, const Bytes& table);
+
+  std::string node_;
+  Spill spill_;
+  Pane sent_ = std::numeric_limits<Pane>::min();
+  int64_t next_ns_ = 0;
+};
+
+}  // namespace clew::cluster
