@@ -11,7 +11,7 @@ _clew_options() {
     -o --output --spill --from --graph --graph-of --on -q --quiet -v --verbose"
   local cluster="--cluster --tenant --ca --certificate --key --credentials --replicas"
   case "$1" in
-    run) echo "$request $output $cluster" ;;
+    run) echo "$request $output $cluster --stand" ;;
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
       --fuel --format --json" ;;
     record) echo "-p --pid --policy --group -o --output --each --no-cache --no-follow -q --quiet -v --verbose" ;;
@@ -23,7 +23,7 @@ _clew_options() {
     doctor) echo "-p --pid --stop --cause --vocabulary --id --for --json -v --verbose" ;;
     node) echo "$cluster --name --label --spill -q --quiet -v --verbose" ;;
     root) echo "$cluster --store --name -q --quiet -v --verbose" ;;
-    results) echo "--store $formats -o --output -v --verbose" ;;
+    results) echo "$cluster --store --interval --end $formats -o --output -v --verbose" ;;
     ps) echo "--json -v --verbose" ;;
     detach) echo "--force -v --verbose" ;;
   esac

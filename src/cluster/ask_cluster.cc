@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <random>
 #include <utility>
 #include <vector>
 
@@ -15,6 +14,8 @@
 #include "cluster/answered_rows.h"
 #include "cluster/asker.h"
 #include "cluster/clock.h"
+#include "cluster/names.h"
+#include "cluster/remote_answers.h"
 #include "cluster/root.h"
 #include "cluster/wait.h"
 #include "query/parse.h"
@@ -27,15 +28,19 @@ constexpr int64_t kRootWait = 7 * kSecond / 10;     // For one that leads, befor
 constexpr int64_t kNodesWait = 3 * kSecond / 2;     // For the first node.
 constexpr int64_t kArmWait = 30 * kSecond;          // For a node that works out what it is asked.
 constexpr int64_t kRootSilent = 10 * kSecond;       // For one that has a store and is begun anew.
+constexpr int64_t kStandWait = 8 * kSecond;         // For a root that may just take over.
 constexpr uint64_t kLease = 15 * kSecond;           // Of nodes, where the root is ours.
 constexpr int64_t kRootGone = 30 * kSecond;         // No root is heard.
 constexpr uint64_t kUsualWidth = kSecond;           // Of panes that only their sum is wanted of.
 constexpr int64_t kWindowsWidthMin = kSecond / 10;  // Of panes that windows are made from.
 
-std::string new_name(std::string_view kind) {
-  std::random_device random;
-  return fmt::format("{}{:08x}{:08x}", kind, random(), random());
-}
+class NoRows final : public output::RowSink {
+ public:
+  void begin(std::span<const aggregate::Column>, output::RowMode) override {}
+  void row(std::span<const aggregate::Value>) override {}
+  void end_interval(const output::Interval&) override {}
+  void finish(const collect::Losses&) override {}
+};
 
 class ClusterRun {
  public:
@@ -49,6 +54,7 @@ class ClusterRun {
 
   Expected<void> begin();
   Expected<void> run(int stop_descriptor);
+  Expected<void> stand(int stop_descriptor);
 
  private:
   [[nodiscard]] Expected<Ask> question();
@@ -78,6 +84,7 @@ class ClusterRun {
   int64_t heard_ns_ = 0;  // When a root answered first.
   std::optional<int64_t> end_ns_;
   bool is_ending_ = false;
+  bool stands_ = false;
   int64_t ended_ns_ = INT64_MAX;  // Of the time of day.
   uint64_t silent_ = 0;           // Nodes that were said not to be heard any more.
   std::optional<Pane> first_;
@@ -86,7 +93,7 @@ class ClusterRun {
 };
 
 ClusterRun::~ClusterRun() {
-  if (asker_ && !asker_->is_done()) asker_->end();
+  if (asker_ && !asker_->is_done() && !stands_) asker_->end();
   if (!root_) return;
   root_->end(asker_->query());
   (void)root_->leave();
@@ -108,7 +115,9 @@ Expected<Ask> ClusterRun::question() {
     gives = Gives::Windows;
     panes_.width_ns = std::clamp(static_cast<int64_t>(*places.pane_ns), kWindowsWidthMin, kSecond);
   }
-  return Ask{.query = new_name("q"),
+  const bool is_standing = !request_.name.empty();
+  return Ask{.query = is_standing ? request_.name : new_name("q"),
+             .is_standing = is_standing,
              .text = query.text.text,
              .name_patterns = query.name_patterns,
              .labels = request_.labels,
@@ -166,6 +175,33 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
     sink_.flush();
   }
   return {};
+}
+
+// Until nodes count, or there are none, who can still come.
+Expected<void> ClusterRun::stand(int stop_descriptor) {
+  while (!is_readable(stop_descriptor)) {
+    wait(stop_descriptor);
+    asker_->turn();
+    const std::optional<Status>& status = asker_->status();
+    if (!status && now() - begun_ns_ > kStandWait) {
+      return fail(ErrorCode::NotFound,
+                  fmt::format("no root answers at {}; 'clew root --cluster {}' "
+                              "on a machine is one",
+                              request_.url, request_.url));
+    }
+    if (!status) continue;
+    if (heard_ns_ == 0) heard_ns_ = now();
+    const bool may_come = status->meant == 0 && now() - heard_ns_ > kNodesWait;
+    stands_ = status->phase == Phase::Running && (status->armed != 0 || may_come);
+    if (status->meant != 0) CLEW_TRY(check_nodes(*status));
+    if (!stands_) continue;
+    tell_refusals(*status);
+    notices_.progress("");
+    notices_.armed(fmt::format("query {} stands on {} of {} node{}", status->query, status->armed,
+                               status->meant, status->meant == 1 ? "" : "s"));
+    return {};
+  }
+  return fail(ErrorCode::Io, "stopped before it stood");
 }
 
 // Where another one leads, ours stands by: it may be that of a command like this, which ends.
@@ -287,6 +323,38 @@ Expected<void> ask_cluster(const ClusterRequest& request, int stop_descriptor,
   ClusterRun run(request, sink, notices);
   CLEW_TRY(run.begin());
   return run.run(stop_descriptor);
+}
+
+Expected<void> stand(const ClusterRequest& request, int stop_descriptor, engine::Notices& notices) {
+  const auto bus = CLEW_TRY(request.connect());
+  const MachineClock clock;
+  RemoteAnswers answers(*bus, clock, request.tenant, request.url);
+  CLEW_TRY(answers.begin());
+  for (const AnswerSummary& one : CLEW_TRY(answers.list())) {
+    if (one.query == request.name)
+      return fail(ErrorCode::Refused, fmt::format("a query '{}' is there already", request.name));
+  }
+  NoRows nobody;
+  ClusterRun run(request, nobody, notices);
+  CLEW_TRY(run.begin());
+  return run.stand(stop_descriptor);
+}
+
+Expected<void> end_query(Bus& bus, const std::string& tenant, const std::string& url,
+                         const std::string& name) {
+  const MachineClock clock;
+  RemoteAnswers answers(bus, clock, tenant, url);
+  CLEW_TRY(answers.begin());
+  // Known, and then over.
+  Asker asker(bus, clock, tenant, Ask{.query = name});
+  bool has_asked = false;
+  while (true) {
+    const AnswerPart part = CLEW_TRY(answers.read(name, 1, 1));
+    if (part.phase == Phase::Done || part.phase == Phase::Failed) return {};
+    if (!std::exchange(has_asked, true)) CLEW_TRY(asker.begin());
+    asker.end();
+    wait_for({}, clock.monotonic_ns() + kSecond / 4);
+  }
 }
 
 }  // namespace clew::cluster

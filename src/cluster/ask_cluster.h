@@ -20,7 +20,8 @@ struct ClusterRequest {
   std::map<std::string, std::string> labels{};  // Of the nodes that are asked.
   // One more end of the bus.
   std::function<Expected<std::unique_ptr<Bus>>()> connect;
-  std::string url{};  // For messages.
+  std::string url{};   // For messages.
+  std::string name{};  // Of a standing query: a word.
 };
 
 // Asks the root that leads, or brings one that does until the end. Runs until the query's end, or
@@ -28,5 +29,13 @@ struct ClusterRequest {
 // reasons.
 Expected<void> ask_cluster(const ClusterRequest& request, int stop_descriptor,
                            output::RowSink& sink, engine::Notices& notices);
+
+// Has the query run until somebody ends it, and returns once it does: a root has to be there. What
+// it gives is read by its name (answers.h). Errors as above; Refused: the name is taken.
+Expected<void> stand(const ClusterRequest& request, int stop_descriptor, engine::Notices& notices);
+
+// Ends it, whoever has asked it. NotFound: there is none of this name.
+Expected<void> end_query(Bus& bus, const std::string& tenant, const std::string& url,
+                         const std::string& name);
 
 }  // namespace clew::cluster

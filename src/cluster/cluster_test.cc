@@ -33,9 +33,10 @@ class Cluster : public testing::Test {
     root_ = std::make_unique<TestRoot>(hub().connect(), name, clock_);
     ASSERT_TRUE(root_->root.begin());
   }
-  void ask(Gives gives = Gives::Panes, Labels labels = {}) {
+  void ask(Gives gives = Gives::Panes, Labels labels = {}, bool is_standing = false) {
     asker_ = std::make_unique<TestAsker>(hub().connect(), clock_,
                                          Ask{.query = "q1",
+                                             .is_standing = is_standing,
                                              .text = kFakeText,
                                              .labels = std::move(labels),
                                              .width_ns = kSecond,
@@ -245,6 +246,37 @@ TEST_F(Cluster, EndsAQueryWhoseAskerHasGone) {
   asker_.reset();
   run(12 * kSecond);
   EXPECT_TRUE(nodes_["a"]->node.is_done());
+}
+
+TEST_F(Cluster, HasAStandingQueryGoOnWithoutItsAsker) {
+  add_root("r1");
+  add_node("a");
+  ask(Gives::Panes, {}, true);
+  run(3 * kSecond);
+  asker_.reset();
+  run(60 * kSecond);
+  EXPECT_FALSE(nodes_["a"]->node.is_done());
+  ask();
+  asker_->asker.end();
+  run(5 * kSecond);
+  EXPECT_TRUE(nodes_["a"]->node.is_done());
+}
+
+// A root that knows nothing of it is asked under the same name.
+TEST_F(Cluster, TakesANameThatWasUsedForAnotherQuery) {
+  add_root("r1");
+  add_node("a");
+  ask();
+  run(3 * kSecond);
+  ASSERT_TRUE(finish());
+  ASSERT_TRUE(root_->root.leave());
+  add_root("r2");
+  truth_.clear();
+  ask();
+  run(3 * kSecond);
+  EXPECT_EQ(status().armed, 1);
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
 }
 
 // With a store, at any moment. Panes that were told come once more, and as they were.

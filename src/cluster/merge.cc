@@ -106,6 +106,15 @@ std::vector<Pane> Merge::open() const {
   return panes;
 }
 
+std::vector<PaneTable> Merge::given() const {
+  std::vector<PaneTable> given;
+  for (const auto& [pane, open] : panes_) {
+    if (given_ && pane <= *given_ && open.version != 0)
+      given.push_back({.pane = pane, .version = open.version, .table = &open.table});
+  }
+  return given;
+}
+
 bool Merge::has_corrections() const {
   return given_ && std::any_of(panes_.begin(), panes_.upper_bound(*given_),
                                [](const auto& each) { return each.second.has_news; });

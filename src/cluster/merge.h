@@ -48,6 +48,8 @@ class Merge {
 
   // Panes with a table above the last one given; they ascend.
   [[nodiscard]] std::vector<Pane> open() const;
+  // Those with a table that were given; they ascend.
+  [[nodiscard]] std::vector<PaneTable> given() const;
   // Something came for one that was given.
   [[nodiscard]] bool has_corrections() const;
   // Gives what is due up to this one, and corrections, in the order of panes.

@@ -49,6 +49,14 @@ template <>
 constexpr uint16_t kKindOf<Leader> = 11;
 template <>
 constexpr uint16_t kKindOf<Spilled> = 12;
+template <>
+constexpr uint16_t kKindOf<Read> = 13;
+template <>
+constexpr uint16_t kKindOf<Found> = 14;
+template <>
+constexpr uint16_t kKindOf<AnswerList> = 15;
+template <>
+constexpr uint16_t kKindOf<AnswerPart> = 16;
 
 // All members of a struct: a new one does not compile until it stands here, too. Those between a
 // root and whoever asks.
@@ -56,8 +64,10 @@ template <typename T>
 auto fields_of_asking(T& value) {
   using Plain = std::remove_const_t<T>;
   if constexpr (std::is_same_v<Plain, Ask>) {
-    auto& [query, is_wanted, text, name_patterns, labels, width_ns, gives, root, has_rows] = value;
-    return std::tie(query, is_wanted, text, name_patterns, labels, width_ns, gives, root, has_rows);
+    auto& [query, is_wanted, is_standing, text, name_patterns, labels, width_ns, gives, root,
+           has_rows] = value;
+    return std::tie(query, is_wanted, is_standing, text, name_patterns, labels, width_ns, gives,
+                    root, has_rows);
   } else if constexpr (std::is_same_v<Plain, Refusal>) {
     auto& [reason, node, nodes] = value;
     return std::tie(reason, node, nodes);
@@ -66,6 +76,24 @@ auto fields_of_asking(T& value) {
            has_store, first_row, rows] = value;
     return std::tie(query, phase, reason, answered, nodes, meant, armed, silent, refusals, lost,
                     root, has_store, first_row, rows);
+  } else if constexpr (std::is_same_v<Plain, Read>) {
+    auto& [reader, request, query, first, last] = value;
+    return std::tie(reader, request, query, first, last);
+  } else if constexpr (std::is_same_v<Plain, Found>) {
+    auto& [request, answer] = value;
+    return std::tie(request, answer);
+  } else if constexpr (std::is_same_v<Plain, AnswerSummary>) {
+    auto& [query, phase, is_standing, intervals, text] = value;
+    return std::tie(query, phase, is_standing, intervals, text);
+  } else if constexpr (std::is_same_v<Plain, AnswerList>) {
+    auto& [answers] = value;
+    return std::tie(answers);
+  } else if constexpr (std::is_same_v<Plain, AnswerPane>) {
+    auto& [pane, version, table] = value;
+    return std::tie(pane, version, table);
+  } else if constexpr (std::is_same_v<Plain, AnswerPart>) {
+    auto& [is_known, want, phase, answered, given, panes, is_last, total, losses] = value;
+    return std::tie(is_known, want, phase, answered, given, panes, is_last, total, losses);
   } else {
     static_assert(std::is_same_v<Plain, RowUpdate>);
     auto& [query, revision, root, number, pane, version, is_final, table] = value;
@@ -90,10 +118,10 @@ auto fields_of(T& value) {
     auto& [keys_max, partial_bytes_max, spill_bytes_max] = value;
     return std::tie(keys_max, partial_bytes_max, spill_bytes_max);
   } else if constexpr (std::is_same_v<Plain, Control>) {
-    auto& [want_revision, time_ns, query, revision, is_wanted, digest, text, name_patterns, labels,
-           epoch_ns, width_ns, gives, lease_ns, limits, unknown] = value;
-    return std::tie(want_revision, time_ns, query, revision, is_wanted, digest, text, name_patterns,
-                    labels, epoch_ns, width_ns, gives, lease_ns, limits, unknown);
+    auto& [want_revision, time_ns, query, revision, is_wanted, is_standing, digest, text,
+           name_patterns, labels, epoch_ns, width_ns, gives, lease_ns, limits, unknown] = value;
+    return std::tie(want_revision, time_ns, query, revision, is_wanted, is_standing, digest, text,
+                    name_patterns, labels, epoch_ns, width_ns, gives, lease_ns, limits, unknown);
   } else if constexpr (std::is_same_v<Plain, NodeQuery>) {
     auto& [query, revision, state, closed, schema, answered, reason, lost, merged] = value;
     return std::tie(query, revision, state, closed, schema, answered, reason, lost, merged);
@@ -381,6 +409,25 @@ bool is_right(const Ask& message) {
   return is_name(message.query) && message.text.size() <= kQueryTextMax && message.width_ns >= 1;
 }
 
+bool is_right(const Read& message) {
+  return is_name(message.reader) && (message.query.empty() || is_name(message.query));
+}
+
+bool is_right(const Found& message) {
+  return is_right(message.answer);
+}
+
+bool is_right(const AnswerList& message) {
+  return std::all_of(message.answers.begin(), message.answers.end(),
+                     [](const AnswerSummary& each) { return is_name(each.query); });
+}
+
+bool is_right(const AnswerPart& message) {
+  return std::is_sorted(
+      message.panes.begin(), message.panes.end(),
+      [](const AnswerPane& one, const AnswerPane& other) { return one.pane < other.pane; });
+}
+
 bool is_right(const Status& message) {
   return is_name(message.query);
 }
@@ -425,6 +472,10 @@ template Bytes to_bytes(const Leader&);
 template Bytes to_bytes(const Want&);
 template Bytes to_bytes(const Status&);
 template Bytes to_bytes(const Ask&);
+template Bytes to_bytes(const AnswerPart&);
+template Bytes to_bytes(const AnswerList&);
+template Bytes to_bytes(const Found&);
+template Bytes to_bytes(const Read&);
 template Expected<Control> read_as(std::span<const std::byte>);
 template Expected<Beat> read_as(std::span<const std::byte>);
 template Expected<Partial> read_as(std::span<const std::byte>);
@@ -437,5 +488,9 @@ template Expected<Leader> read_as(std::span<const std::byte>);
 template Expected<Want> read_as(std::span<const std::byte>);
 template Expected<Status> read_as(std::span<const std::byte>);
 template Expected<Ask> read_as(std::span<const std::byte>);
+template Expected<AnswerPart> read_as(std::span<const std::byte>);
+template Expected<AnswerList> read_as(std::span<const std::byte>);
+template Expected<Found> read_as(std::span<const std::byte>);
+template Expected<Read> read_as(std::span<const std::byte>);
 
 }  // namespace clew::cluster

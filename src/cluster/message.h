@@ -81,6 +81,7 @@ struct Control {
   std::string query{};
   uint64_t revision = 0;
   bool is_wanted = false;
+  bool is_standing = false;                     // Also when nobody listens.
   Digest digest{};                              // Of the text.
   std::string text{};                           // Empty: who does not have it reads it.
   std::vector<std::string> name_patterns{};     // Of processes, beside what the text says.
@@ -222,6 +223,7 @@ struct RowUpdate {
 struct Ask {
   std::string query{};  // A word that nobody else has.
   bool is_wanted = true;
+  bool is_standing = false;
   std::string text{};
   std::vector<std::string> name_patterns{};
   std::map<std::string, std::string> labels{};
@@ -233,6 +235,58 @@ struct Ask {
 };
 
 enum class Phase : uint8_t { Installing, Running, Draining, Done, Failed };
+
+// read: which of the given answers somebody wants to see; without a query, which there are.
+struct Read {
+  std::string reader{};  // A word that nobody else has: where Found goes.
+  uint64_t request = 0;  // What it answers.
+  std::string query{};
+  uint64_t first = 1;  // Of its intervals, which are counted from 1 on,
+  uint64_t last = std::numeric_limits<uint64_t>::max();  // and the last one.
+  bool operator==(const Read&) const = default;
+};
+
+// found.R: a part of an AnswerList or an AnswerPart.
+struct Found {
+  uint64_t request = 0;
+  Chunk answer{};
+  bool operator==(const Found&) const = default;
+};
+
+struct AnswerSummary {
+  std::string query{};
+  Phase phase = Phase::Installing;
+  bool is_standing = false;
+  uint64_t intervals = 0;
+  std::string text{};
+  bool operator==(const AnswerSummary&) const = default;
+};
+
+struct AnswerList {
+  std::vector<AnswerSummary> answers{};
+  bool operator==(const AnswerList&) const = default;
+};
+
+struct AnswerPane {
+  Pane pane = 0;
+  uint64_t version = 1;
+  Bytes table{};
+  bool operator==(const AnswerPane&) const = default;
+};
+
+// Some of a query's intervals, in order.
+struct AnswerPart {
+  bool is_known = true;  // Else nothing else is said.
+  Control want{};
+  Phase phase = Phase::Installing;
+  std::string answered{};  // NodeQuery::answered
+  PaneRange given{};       // From the first pane that was given to the last.
+  std::vector<AnswerPane> panes{};
+  bool is_last = true;  // Of what was asked for nothing is missing.
+  Bytes total{};        // Gives::AtEnd, at the end.
+  Bytes losses{};       // So far, as a table without rows.
+  bool operator==(const AnswerPart&) const = default;
+};
 
 // A reason for which nodes do not answer, and one of these.
 struct Refusal {
@@ -262,7 +316,7 @@ struct Status {
 };
 
 // T is one of Control, Want, Leader, Beat, Partial, Spilled, Merged, Mark, Again, RowUpdate, Ask,
-// Status.
+// Status, Read, Found, AnswerList, AnswerPart.
 template <typename T>
 [[nodiscard]] Bytes to_bytes(const T& message);
 

@@ -146,13 +146,32 @@ inline Status example_status() {
           .rows = 9};
 }
 
+inline Read example_read() {
+  return {.reader = "r1", .request = 5, .query = "q1", .first = 2, .last = 9};
+}
+
+inline AnswerPart example_part() {
+  return {.want = example_control(),
+          .phase = Phase::Running,
+          .answered = "from e in calls",
+          .given = {.first = 3, .last = 9},
+          .panes = {{.pane = 3, .version = 2, .table = {std::byte{1}}}, {.pane = 5}},
+          .is_last = false,
+          .total = {std::byte{2}},
+          .losses = {std::byte{3}, std::byte{0}}};
+}
+
 // Calls `use` with each.
 template <typename Use>
 void for_each_example(const Use& use) {
-  const auto all = std::make_tuple(example_control(), example_beat(), example_partial(),
-                                   example_merged(), example_mark(), example_again(), example_row(),
-                                   example_want(), Leader{.root = std::string(64, 'r')},
-                                   example_ask(), example_status(), example_spilled());
+  const auto all = std::make_tuple(
+      example_control(), example_beat(), example_partial(), example_merged(), example_mark(),
+      example_again(), example_row(), example_want(), Leader{.root = std::string(64, 'r')},
+      example_ask(), example_status(), example_spilled(), example_read(),
+      Found{.request = 5, .answer = example_chunk()},
+      AnswerList{{{.query = "q1", .phase = Phase::Done, .text = "from"},
+                  {.query = "q2", .is_standing = true, .intervals = 7}}},
+      example_part());
   std::apply([&](const auto&... message) { (use(message), ...); }, all);
 }
 

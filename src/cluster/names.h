@@ -2,12 +2,19 @@
 // The log and the keys of a tenant's cluster. subjects.h has the subjects.
 #pragma once
 
+#include <random>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
 namespace clew::cluster {
+
+// A word that nobody else has, and that says what it is of.
+inline std::string new_name(std::string_view kind) {
+  std::random_device random;
+  return fmt::format("{}{:08x}{:08x}", kind, random(), random());
+}
 
 // Of all partials.
 inline std::string partials_log(std::string_view tenant) {

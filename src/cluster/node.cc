@@ -181,10 +181,15 @@ void Node::apply(const Control& want) {
     if (known != tasks_.end()) end(known->second);
     return;
   }
-  if (known != tasks_.end()) {
+  if (known != tasks_.end() && known->second.want.revision == want.revision) {
     // The same once more: its root has forgotten what we said.
     known->second.is_answered_new = true;
     return;
+  }
+  if (known != tasks_.end()) {
+    // Another one of the same name, which whoever had asked has given up.
+    heritage_.push_back({.outbox = std::move(known->second.outbox)});
+    tasks_.erase(known);
   }
   if (!has_labels(options_.labels, want.labels)) return;
   const SpillOwner owner{

@@ -7,7 +7,6 @@
 #include "aggregate/table_bytes.h"
 #include "base/nearest.h"
 #include "cluster/answered_rows.h"
-#include "cluster/node_losses.h"
 #include "stream/pane.h"
 
 namespace clew::cluster {
@@ -17,11 +16,11 @@ using aggregate::Column;
 using aggregate::ColumnType;
 using aggregate::Value;
 
-std::string name_of(Phase phase) {
-  switch (phase) {
+std::string name_of(const AnswerSummary& summary) {
+  switch (summary.phase) {
     case Phase::Installing:
     case Phase::Running:
-      return "running";
+      return summary.is_standing ? "standing" : "running";
     case Phase::Draining:
       return "ending";
     case Phase::Done:
@@ -32,56 +31,46 @@ std::string name_of(Phase phase) {
   return "";
 }
 
-// Of all nodes.
-Expected<collect::Losses> losses_of(const StoredAnswer& stored) {
-  collect::Losses losses;
-  for (const StoredMember& member : stored.members)
-    add_losses(losses, CLEW_TRY(aggregate::table_of(member.losses)).losses, member.node);
-  return losses;
-}
-
-Expected<void> give_panes(const StoredAnswer& stored, AnsweredRows& rows) {
-  const Control& want = stored.query.want;
-  const stream::Panes panes{.epoch_ns = want.epoch_ns, .width_ns = want.width_ns};
-  const bool is_over = stored.query.phase == Phase::Done;
-  for (const StoredPane& one : stored.panes) {
-    // Those that are open still may change.
-    if (!stored.query.given || one.pane > *stored.query.given) break;
+// Those of a part; the first one says which there are.
+Expected<void> give_panes(const AnswerPart& part, AnsweredRows& rows) {
+  const stream::Panes panes{.epoch_ns = part.want.epoch_ns, .width_ns = part.want.width_ns};
+  const bool is_over = part.phase == Phase::Done;
+  for (const AnswerPane& one : part.panes) {
     const aggregate::Table table = CLEW_TRY(aggregate::table_of(one.table));
-    CLEW_TRY(
-        rows.take(table, {.number = static_cast<uint64_t>(one.pane - stored.panes.front().pane) + 1,
-                          .partial = one.pane == stored.panes.front().pane ||
-                                     (is_over && one.pane == stored.panes.back().pane),
-                          .begin_ns = panes.begin(one.pane),
-                          .end_ns = panes.end(one.pane)}));
+    CLEW_TRY(rows.take(
+        table, {.number = static_cast<uint64_t>(one.pane - part.given.first) + 1,
+                .partial = one.pane == part.given.first || (is_over && one.pane == part.given.last),
+                .begin_ns = panes.begin(one.pane),
+                .end_ns = panes.end(one.pane)}));
   }
   return {};
 }
 
-tl::unexpected<Error> no_query(Store& store, const std::string& query) {
+tl::unexpected<Error> no_query(Answers& answers, const std::string& query) {
   std::vector<std::string> names;
-  if (const auto all = store.read_all()) {
-    for (const StoredAnswer& one : *all)
-      names.push_back(one.query.want.query);
+  if (const auto all = answers.list()) {
+    for (const AnswerSummary& one : *all)
+      names.push_back(one.query);
   }
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string near = nearest_name(query, views);
-  return fail(ErrorCode::NotFound, "no query '" + query + "' is in the store" +
-                                       (near.empty() ? "" : "; did you mean '" + near + "'?"));
+  return fail(ErrorCode::NotFound, "no query '" + query + "' is there" +
+                                       (near.empty() ? "; 'clew results' without a name lists them"
+                                                     : "; did you mean '" + near + "'?"));
 }
 
 }  // namespace
 
-Expected<void> list_results(Store& store, output::RowSink& sink) {
+Expected<void> list_results(Answers& answers, output::RowSink& sink) {
   const std::array<Column, 4> columns = {{{.name = "query", .type = ColumnType::String},
                                           {.name = "state", .type = ColumnType::String},
                                           {.name = "intervals"},
                                           {.name = "text", .type = ColumnType::String}}};
-  const std::vector<StoredAnswer> all = CLEW_TRY(store.read_all());
+  const std::vector<AnswerSummary> all = CLEW_TRY(answers.list());
   sink.begin(columns, output::RowMode::Table);
-  for (const StoredAnswer& one : all) {
-    const std::array<Value, 4> row = {one.query.want.query, name_of(one.query.phase),
-                                      static_cast<int64_t>(one.panes.size()), one.query.want.text};
+  for (const AnswerSummary& one : all) {
+    const std::array<Value, 4> row = {one.query, name_of(one), static_cast<int64_t>(one.intervals),
+                                      one.text};
     sink.row(row);
   }
   sink.finish({});
@@ -89,23 +78,26 @@ Expected<void> list_results(Store& store, output::RowSink& sink) {
   return {};
 }
 
-Expected<void> show_results(Store& store, const std::string& query, output::RowSink& sink,
-                            const std::function<Expected<void>(output::Columns)>& accept) {
-  const auto stored = store.read(query);
-  if (!stored && stored.error().code == ErrorCode::NotFound) return no_query(store, query);
-  if (!stored) return tl::unexpected(stored.error());
-  if (stored->query.answered.empty())
-    return fail(ErrorCode::NotFound, "no node has answered '" + query + "'");
-  const auto rows = CLEW_TRY(AnsweredRows::of(stored->query.answered, sink));
-  CLEW_TRY(accept(rows->columns()));
+Expected<void> show_results(Answers& answers, const ResultsWanted& wanted, output::RowSink& sink) {
+  auto part = answers.read(wanted.query, wanted.first, wanted.last);
+  if (!part && part.error().code == ErrorCode::NotFound) return no_query(answers, wanted.query);
+  if (!part) return tl::unexpected(part.error());
+  if (part->answered.empty())
+    return fail(ErrorCode::NotFound, "no node has answered '" + wanted.query + "'");
+  const auto rows = CLEW_TRY(AnsweredRows::of(part->answered, sink));
+  CLEW_TRY(wanted.accept(rows->columns()));
   sink.begin(rows->columns(), output::RowMode::Table);
-  if (stored->query.want.gives != Gives::AtEnd) {
-    CLEW_TRY(give_panes(*stored, *rows));
-  } else if (stored->total) {
-    const aggregate::Table total = CLEW_TRY(aggregate::table_of(*stored->total));
+  if (!part->total.empty()) {
+    const aggregate::Table total = CLEW_TRY(aggregate::table_of(part->total));
     CLEW_TRY(rows->take_all(total));
   }
-  collect::Losses losses = CLEW_TRY(losses_of(*stored));
+  CLEW_TRY(give_panes(*part, *rows));
+  while (!part->is_last) {
+    const uint64_t next = static_cast<uint64_t>(part->panes.back().pane - part->given.first) + 2;
+    part = CLEW_TRY(answers.read(wanted.query, next, wanted.last));
+    CLEW_TRY(give_panes(*part, *rows));
+  }
+  collect::Losses losses = CLEW_TRY(aggregate::table_of(part->losses)).losses;
   rows->finish(losses);
   sink.finish(losses);
   sink.flush();

@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store of a root has: its queries, and the answer of one, as whoever asked it got it.
-// Also beside a root that writes.
+// What there is of a cluster's answers, later: the queries, and the answer of one, as whoever asked
+// it got it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "base/error.h"
-#include "cluster/store.h"
+#include "cluster/answers.h"
 #include "output/row_sink.h"
 
 namespace clew::cluster {
 
 // A row for each query: its name, how far it is, its intervals, its text.
-Expected<void> list_results(Store& store, output::RowSink& sink);
+Expected<void> list_results(Answers& answers, output::RowSink& sink);
 
-// The rows of all intervals, or of their sum where the query has none. NotFound: no query is called
-// so. `accept` as in engine::Request.
-Expected<void> show_results(Store& store, const std::string& query, output::RowSink& sink,
-                            const std::function<Expected<void>(output::Columns)>& accept);
+struct ResultsWanted {
+  std::string query;
+  uint64_t first = 1;  // Of the intervals.
+  uint64_t last = std::numeric_limits<uint64_t>::max();
+  std::function<Expected<void>(output::Columns)> accept;  // As in engine::Request.
+};
+
+// The rows of the intervals, or of their sum where the query has none. NotFound: no query is called
+// so.
+Expected<void> show_results(Answers& answers, const ResultsWanted& wanted, output::RowSink& sink);
 
 }  // namespace clew::cluster

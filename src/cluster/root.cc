@@ -39,7 +39,7 @@ Expected<void> Root::begin() {
   CLEW_TRY(bus_.make_log(partials_log(options_.tenant), subjects_.all_partials(),
                          options_.log_bytes_max));
   for (const std::string& subject :
-       {subjects_.beat("*"), subjects_.ask(), subjects_.all_partials()}) {
+       {subjects_.beat("*"), subjects_.ask(), subjects_.read(), subjects_.all_partials()}) {
     CLEW_TRY(bus_.subscribe(subject));
   }
   turn();
@@ -171,6 +171,8 @@ void Root::hear(const Message& message) {
   // By its subject: a server lets members say what is theirs to say.
   if (message.subject == subjects_.ask()) {
     if (const auto asked = read_as<Ask>(message.bytes)) ask(*asked);
+  } else if (message.subject == subjects_.read()) {
+    if (const auto read = read_as<Read>(message.bytes)) reply(*read);
   } else if (message.subject.starts_with(subjects_.beat(""))) {
     if (const auto said = read_as<Beat>(message.bytes)) beat(message, *said);
   } else {
@@ -219,8 +221,10 @@ bool Root::recall(const Ask& said) {
   }
   if (!said.is_wanted) return false;
   Asked& asked = add({.query = said.query,
-                      .revision = 1,
+                      // Whoever asks under a name that was used before asks something else.
+                      .revision = static_cast<uint64_t>(clock_.monotonic_ns() + offset_ns_),
                       .is_wanted = true,
+                      .is_standing = said.is_standing,
                       .digest = digest_of(said.text),
                       .text = said.text,
                       .name_patterns = said.name_patterns,
@@ -243,7 +247,8 @@ Expected<void> Root::announce() {
   Want all{.revision = want_revision_ + 1};
   const std::string bucket = bucket_of(options_.tenant);
   for (auto& [query, asked] : asked_) {
-    if (asked.want.is_wanted) all.queries.push_back({.query = query, .revision = 1});
+    if (asked.want.is_wanted)
+      all.queries.push_back({.query = query, .revision = asked.want.revision});
     if (asked.is_announced) continue;
     asked.want.want_revision = all.revision;
     asked.want.time_ns = clock_.monotonic_ns() + offset_ns_;
@@ -277,6 +282,7 @@ void Root::take_beats() {
 }
 
 void Root::report(Asked& asked, const Beat& said, const NodeQuery& one) {
+  if (one.revision != asked.want.revision) return;
   asked.merge.close(said.node, said.incarnation, one.closed);
   asked.has_news = asked.has_news || asked.nodes[said.node].state != one.state;
   NodeQuery& kept = asked.nodes[said.node];
@@ -342,8 +348,8 @@ bool Root::is_alive(const Member& member) const {
 void Root::install(Asked& asked) {
   const int64_t now = clock_.monotonic_ns();
   const bool is_over = asked.phase == Phase::Done || asked.phase == Phase::Failed;
-  if (!is_over && now - asked.asker_heard_ns > options_.asker_ns &&
-      asked.phase != Phase::Draining) {
+  const bool is_heard_of = asked.want.is_standing || is_listened_to(asked);
+  if (!is_over && !is_heard_of && asked.phase != Phase::Draining) {
     notes_.push_back(fmt::format("query {}: nobody listens any more", asked.want.query));
     end(asked);
   }
@@ -439,13 +445,18 @@ void Root::give(Asked& asked, const aggregate::Table& table, Pane pane, uint64_t
   }
 }
 
+bool Root::is_listened_to(const Asked& asked) const {
+  return clock_.monotonic_ns() - asked.asker_heard_ns <= options_.asker_ns;
+}
+
 void Root::send_rows(Asked& asked) {
   for (RowUpdate& row : std::exchange(asked.out, {})) {
     row.root = options_.name;
     row.number = asked.rows.next();
     Bytes bytes = to_bytes(row);
     (void)bus_.publish(subjects_.row(asked.want.query), bytes);
-    asked.rows.add(std::move(bytes), clock_.monotonic_ns());
+    // Whoever comes later reads what the store has.
+    if (is_listened_to(asked)) asked.rows.add(std::move(bytes), clock_.monotonic_ns());
   }
 }
 

@@ -98,11 +98,15 @@ class Root {
   Expected<void> restore(const StoredAnswer& stored);
   void commit();
   Expected<void> write();
+  [[nodiscard]] bool is_listened_to(const Asked& asked) const;
   void send_rows(Asked& asked);
   // Messages.
   void hear(const Message& message);
   void ask(const Ask& said);
   bool recall(const Ask& said);
+  void reply(const Read& read);
+  [[nodiscard]] Expected<AnswerList> list_answers() const;
+  [[nodiscard]] Expected<AnswerPart> part_of_answer(const Read& read) const;
   void beat(const Message& message, const Beat& said);
   void report(Asked& asked, const Beat& said, const NodeQuery& one);
   bool read_partials();

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -224,33 +225,77 @@ Expected<std::vector<StoredAnswer>> Store::read_all() {
 }
 
 Expected<StoredAnswer> Store::read(const std::string& name) {
+  StoredAnswer answer = CLEW_TRY(read_head(name));
+  constexpr PaneRange kAll{.first = std::numeric_limits<Pane>::min(),
+                           .last = std::numeric_limits<Pane>::max()};
+  answer.panes = CLEW_TRY(read_panes(name, kAll, std::numeric_limits<size_t>::max()));
+  return answer;
+}
+
+Expected<std::vector<StoredPane>> Store::read_panes(const std::string& query,
+                                                    const PaneRange& range, size_t bytes) {
+  const Statement panes = database_->prepare(
+      "select pane, version, cells from pane where query = ? and pane between ? and ?"
+      " order by pane");
+  Binder(panes.get()).text(query).number(range.first).number(range.last);
+  std::vector<StoredPane> some;
+  size_t taken = 0;
+  while (taken < bytes && database_->step(panes.get())) {
+    some.push_back({.pane = sqlite3_column_int64(panes.get(), 0),
+                    .version = static_cast<uint64_t>(sqlite3_column_int64(panes.get(), 1)),
+                    .table = bytes_in(panes.get(), 2)});
+    taken += some.back().table.size();
+  }
+  if (database_->failed()) return database_->take_problem();
+  return some;
+}
+
+Expected<std::optional<PaneRange>> Store::given_panes(const StoredQuery& query) {
+  if (!query.given) return std::optional<PaneRange>();
+  const Statement ends =
+      database_->prepare("select min(pane), max(pane) from pane where query = ? and pane <= ?");
+  Binder(ends.get()).text(query.want.query).number(*query.given);
+  std::optional<PaneRange> given;
+  if (database_->step(ends.get()) && sqlite3_column_type(ends.get(), 0) != SQLITE_NULL) {
+    given = {.first = sqlite3_column_int64(ends.get(), 0),
+             .last = sqlite3_column_int64(ends.get(), 1)};
+  }
+  if (database_->failed()) return database_->take_problem();
+  return given;
+}
+
+Expected<std::vector<AnswerSummary>> Store::list() {
+  std::vector<AnswerSummary> all;
+  const Statement queries = database_->prepare(
+      "select want, phase, (select count(*) from pane where query = id and pane <= given)"
+      " from query order by id");
+  while (database_->step(queries.get())) {
+    const Control want = CLEW_TRY(read_as<Control>(bytes_in(queries.get(), 0)));
+    all.push_back({.query = want.query,
+                   .phase = static_cast<Phase>(sqlite3_column_int(queries.get(), 1)),
+                   .is_standing = want.is_standing,
+                   .intervals = static_cast<uint64_t>(sqlite3_column_int64(queries.get(), 2)),
+                   .text = want.text});
+  }
+  if (database_->failed()) return database_->take_problem();
+  return all;
+}
+
+Expected<StoredAnswer> Store::read_head(const std::string& name) {
   const Statement one =
       database_->prepare("select want, phase, answered, schema, given from query where id = ?");
   Binder(one.get()).text(name);
   const bool is_there = database_->step(one.get());
   if (database_->failed()) return database_->take_problem();
   if (!is_there) return fail(ErrorCode::NotFound, fmt::format("no query '{}'", name));
-  StoredQuery query;
+  StoredAnswer answer;
+  StoredQuery& query = answer.query;
   query.want = CLEW_TRY(read_as<Control>(bytes_in(one.get(), 0)));
   query.phase = static_cast<Phase>(sqlite3_column_int(one.get(), 1));
   query.answered = text_in(one.get(), 2);
   query.schema = array_in<std::tuple_size_v<Digest>>(one.get(), 3);
   if (sqlite3_column_type(one.get(), 4) != SQLITE_NULL)
     query.given = sqlite3_column_int64(one.get(), 4);
-  return read_answer(std::move(query));
-}
-
-Expected<StoredAnswer> Store::read_answer(StoredQuery query) {
-  StoredAnswer answer{.query = std::move(query)};
-  const std::string& name = answer.query.want.query;
-  const Statement panes =
-      database_->prepare("select pane, version, cells from pane where query = ? order by pane");
-  Binder(panes.get()).text(name);
-  while (database_->step(panes.get())) {
-    answer.panes.push_back({.pane = sqlite3_column_int64(panes.get(), 0),
-                            .version = static_cast<uint64_t>(sqlite3_column_int64(panes.get(), 1)),
-                            .table = bytes_in(panes.get(), 2)});
-  }
   const Statement total = database_->prepare("select cells from total where query = ?");
   Binder(total.get()).text(name);
   if (database_->step(total.get())) answer.total = bytes_in(total.get(), 0);

@@ -62,6 +62,15 @@ class Store {
   Expected<std::vector<StoredAnswer>> read_all();
   Expected<StoredAnswer> read(const std::string& query);
 
+  // All but the panes. NotFound: there is no such query.
+  Expected<StoredAnswer> read_head(const std::string& query);
+  // Those that were given; none: no pane was.
+  Expected<std::optional<PaneRange>> given_panes(const StoredQuery& query);
+  // Some of these, in order: until they have so many bytes, and at least one.
+  Expected<std::vector<StoredPane>> read_panes(const std::string& query, const PaneRange& range,
+                                               size_t bytes);
+  Expected<std::vector<AnswerSummary>> list();
+
   // Takes part in the next commit. What goes wrong is said there.
   void put(const StoredQuery& query);
   void put(const std::string& query, const StoredPane& pane);
@@ -71,7 +80,6 @@ class Store {
   Expected<void> commit();
 
  private:
-  Expected<StoredAnswer> read_answer(StoredQuery query);
   std::unique_ptr<Database> database_;
 };
 

@@ -31,6 +31,8 @@ class Subjects {
   [[nodiscard]] std::string all_partials() const { return prefix_ + "part.>"; }
   [[nodiscard]] std::string ask() const { return prefix_ + "ask"; }
   [[nodiscard]] std::string status(std::string_view query) const { return of("status", query); }
+  [[nodiscard]] std::string read() const { return prefix_ + "read"; }
+  [[nodiscard]] std::string found(std::string_view reader) const { return of("found", reader); }
   [[nodiscard]] std::string row(std::string_view query) const { return of("row", query); }
 
   // Whose a beat or a partial says it is by its subject: what a server's permissions hold a node

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cluster/ask_cluster.h"
+#include "cluster/subject.h"
 #include "cmd/cluster_arguments.h"
 #include "cmd/console.h"
 #include "cmd/duration.h"
@@ -30,6 +31,7 @@ struct RunArguments {
   RequestArguments request;
   ClusterArguments cluster;
   std::vector<std::string> on;
+  std::string stand;
   std::string for_text;
   std::string every_text;
   OutputArguments output;
@@ -61,6 +63,12 @@ void declare(CLI::App& app, RunArguments& arguments) {
                  "ask the nodes of the cluster with this label: zone=a; may be given several times")
       ->allow_extra_args(false)
       ->needs(url);
+  app.add_option(
+         "--stand", arguments.stand,
+         "have the query run on under this name, and leave: 'clew results NAME' has what it "
+         "gives, and ends it")
+      ->needs(url)
+      ->excludes(app.get_option("--for"));
   auto* graph =
       app.add_option("--graph", arguments.graphs,
                      "draw one request of a query with joins: threads, events and what was handed "
@@ -98,10 +106,17 @@ Expected<void> answer_over_cluster(const RunArguments& arguments, const engine::
       .tenant = arguments.cluster.tenant,
       .labels = CLEW_TRY(labels_of(arguments.on)),
       .connect = [&arguments] { return connect(arguments.cluster, "clew run"); },
-      .url = shown_url(arguments.cluster)};
+      .url = shown_url(arguments.cluster),
+      .name = arguments.stand};
+  if (!arguments.stand.empty() && !cluster::check_name(arguments.stand)) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("'{}' is no name of a query: it has letters, digits, _ and -",
+                            arguments.stand));
+  }
   const FileDescriptor stop =
       CLEW_TRY(signals_as_descriptor(outputs.size() > 1 ? ReaderGone::GoesOn : ReaderGone::Ends));
   Console console(arguments.quiet);
+  if (!arguments.stand.empty()) return cluster::stand(asked, stop.get(), console);
   return cluster::ask_cluster(asked, stop.get(), outputs.sink(), console);
 }
 

@@ -265,6 +265,45 @@ TEST_F(Clusters, LoseNothingWhenTheRootIsKilled) {
               HasSubstr("did you mean '" + name + "'?"));
 }
 
+// What it gives is read over the bus, from a store or from the root's memory, until it is ended.
+TEST_F(Clusters, AStandingQueryGoesOnWithoutWhoAskedIt) {
+  const TemporaryFolder folder;
+  const Child only = node("n1", "a");
+  for (const bool has_store : {true, false}) {
+    std::optional<Child> owner(has_store ? root(folder.file("store"))
+                                         : begin({"root"}, "is there"));
+    const Report stood = ask(query(), {"--stand", "mine", "--every", "100ms"});
+    EXPECT_THAT(stood.error, HasSubstr("query mine stands on 1 of 1 node"));
+    EXPECT_THAT(ask(query(), {"--stand", "mine"}).error,
+                HasSubstr("a query 'mine' is there already"));
+    const Numbers start = victim_->counts();
+    victim_->run(10);
+    const auto results = [this](std::vector<std::string> more) {
+      more.insert(more.begin(), "results");
+      more.insert(more.end(), {"--cluster", url()});
+      return run_clew(more);
+    };
+    const Report listed = results({"--json"});
+    ASSERT_EQ(listed.rows.size(), 1U) << listed.error;
+    EXPECT_EQ(listed.rows[0].at("state"), "standing");
+    EXPECT_THAT(results({"mime"}).error, HasSubstr("did you mean 'mine'?"));
+    EXPECT_EQ(results({"mine", "--end"}).status, 0);
+    const Numbers truth = difference(start, victim_->counts());
+    victim_->run(10);
+    const Report all = results({"mine", "--json"});
+    expect_times(all, truth, 1);
+    Report parts = results({"mine", "--json", "--interval", "1..2"});
+    const Report rest = results({"mine", "--json", "--interval", "3.."});
+    parts.rows.insert(parts.rows.end(), rest.rows.begin(), rest.rows.end());
+    EXPECT_EQ(parts.rows, all.rows);
+    EXPECT_THAT(results({"mine", "--interval", "3..2"}).error, HasSubstr("'3..2'"));
+    // The next one need not wait for it.
+    owner->signal(SIGTERM);
+    (void)owner->wait_for_end();
+  }
+  EXPECT_THAT(ask(query(), {"--stand", "other"}).error, HasSubstr("no root answers at " + url()));
+}
+
 TEST_F(Clusters, SayWhatIsWrong) {
   EXPECT_THAT(ask(query()).error, HasSubstr("no node answers at " + url()));
   const Child only = node("n1", "a");

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/store_answers.h"
+
+#include <optional>
+#include <utility>
+
+#include "aggregate/table_bytes.h"
+#include "cluster/node_losses.h"
+
+namespace clew::cluster {
+namespace {
+
+// Of all nodes.
+Expected<Bytes> losses_of(const std::vector<StoredMember>& members) {
+  aggregate::Table all(aggregate::TableSchema{});
+  for (const StoredMember& member : members)
+    add_losses(all.losses, CLEW_TRY(aggregate::table_of(member.losses)).losses, member.node);
+  return aggregate::to_bytes(all);
+}
+
+}  // namespace
+
+Expected<AnswerPart> StoreAnswers::read(const std::string& query, uint64_t first, uint64_t last) {
+  StoredAnswer head = CLEW_TRY(store_.read_head(query));
+  AnswerPart part{.want = head.query.want,
+                  .phase = head.query.phase,
+                  .answered = head.query.answered,
+                  .losses = CLEW_TRY(losses_of(head.members))};
+  if (part.want.gives == Gives::AtEnd) {
+    part.total = std::move(head.total).value_or(Bytes{});
+    return part;
+  }
+  const std::optional<PaneRange> given = CLEW_TRY(store_.given_panes(head.query));
+  if (!given) return part;
+  part.given = *given;
+  const PaneRange wanted = panes_of_intervals(*given, first, last);
+  for (StoredPane& pane : CLEW_TRY(store_.read_panes(query, wanted, kPartBytes))) {
+    part.panes.push_back(
+        {.pane = pane.pane, .version = pane.version, .table = std::move(pane.table)});
+  }
+  part.is_last = part.panes.empty() || part.panes.back().pane >= wanted.last;
+  return part;
+}
+
+}  // namespace clew::cluster
