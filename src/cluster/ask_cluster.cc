@@ -15,6 +15,7 @@
 #include "cluster/asker.h"
 #include "cluster/clock.h"
 #include "cluster/names.h"
+#include "cluster/no_rows.h"
 #include "cluster/remote_answers.h"
 #include "cluster/root.h"
 #include "cluster/wait.h"
@@ -33,14 +34,6 @@ constexpr uint64_t kLease = 15 * kSecond;           // Of nodes, where the root 
 constexpr int64_t kRootGone = 30 * kSecond;         // No root is heard.
 constexpr uint64_t kUsualWidth = kSecond;           // Of panes that only their sum is wanted of.
 constexpr int64_t kWindowsWidthMin = kSecond / 10;  // Of panes that windows are made from.
-
-class NoRows final : public output::RowSink {
- public:
-  void begin(std::span<const aggregate::Column>, output::RowMode) override {}
-  void row(std::span<const aggregate::Value>) override {}
-  void end_interval(const output::Interval&) override {}
-  void finish(const collect::Losses&) override {}
-};
 
 class ClusterRun {
  public:

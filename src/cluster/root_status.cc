@@ -11,6 +11,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "cluster/digest.h"
 #include "cluster/root.h"
 #include "stream/pane.h"
 

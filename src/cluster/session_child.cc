@@ -10,20 +10,12 @@
 #include <sys/socket.h>
 
 #include "aggregate/table_bytes.h"
+#include "cluster/no_rows.h"
 #include "cluster/session_frame.h"
 #include "query/print.h"
 
 namespace clew::cluster {
 namespace {
-
-// Rows are the root's to make.
-class NoRows final : public output::RowSink {
- public:
-  void begin(std::span<const aggregate::Column>, output::RowMode) override {}
-  void row(std::span<const aggregate::Value>) override {}
-  void end_interval(const output::Interval&) override {}
-  void finish(const collect::Losses&) override {}
-};
 
 class Teller final : public engine::Notices, public session::PaneTaker {
  public:

@@ -179,9 +179,10 @@ Expected<std::shared_ptr<SpillFile>> SpillFolder::write(const std::vector<Spille
     collect::append(all, static_cast<uint32_t>(frame.size()));
     collect::append(all, std::span<const std::byte>(frame));
   }
-  if (bytes_ + all.size() > bytes_max_)
+  if (bytes_ + all.size() > bytes_max_) {
     return fail(ErrorCode::Limit,
                 fmt::format("{} has {} MiB, and may not have more", path_, bytes_ >> 20));
+  }
   const std::string path = fmt::format("{}/{}{}", path_, number_, kEnding);
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file.valid()) return no_access("write", path);
