@@ -157,8 +157,10 @@ void Merge::save(Store& store, const std::string& query) const {
 void Merge::saved() {
   for (auto& [pane, open] : panes_)
     open.is_changed = false;
-  for (auto& [who, member] : members_)
+  for (auto& [who, member] : members_) {
     member.is_changed = false;
+    member.safe = member.merged.mark();
+  }
   is_total_changed_ = false;
 }
 
@@ -166,6 +168,7 @@ Expected<void> Merge::restore(const StoredAnswer& stored) {
   for (const StoredMember& one : stored.members) {
     Member& member = members_[{one.node, one.incarnation}];
     member.merged = PaneSet(one.mark, one.bits);
+    member.safe = one.mark;
     member.losses = CLEW_TRY(aggregate::table_of(one.losses)).losses;
   }
   for (const StoredPane& one : stored.panes) {
@@ -186,15 +189,14 @@ void Merge::keep(size_t panes) {
   }
 }
 
-std::vector<NodeMark> Merge::marks(Pane most) const {
-  std::vector<NodeMark> marks;
-  for (const auto& [who, member] : members_) {
-    if (member.merged.mark() == PaneSet::kNone) continue;
-    marks.push_back({.node = who.first,
-                     .incarnation = who.second,
-                     .mark = std::min(member.merged.mark(), most)});
+std::vector<std::pair<Incarnation, Pane>> Merge::safe(const std::string& node, Pane most) const {
+  std::vector<std::pair<Incarnation, Pane>> safe;
+  for (auto one = members_.lower_bound({node, Incarnation{}});
+       one != members_.end() && one->first.first == node; ++one) {
+    if (one->second.safe != PaneSet::kNone)
+      safe.emplace_back(one->first.second, std::min(one->second.safe, most));
   }
-  return marks;
+  return safe;
 }
 
 collect::Losses Merge::losses() const {

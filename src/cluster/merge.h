@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aggregate/table.h"
@@ -66,8 +67,10 @@ class Merge {
   // Forgets all tables of given panes but so many; corrections of them come no more.
   void keep(size_t panes);
 
-  // Up to where each node's panes are merged, but not beyond `most`.
-  [[nodiscard]] std::vector<NodeMark> marks(Pane most) const;
+  // Up to where the panes of each of a node's lives were merged when it was saved last, but not
+  // beyond `most`.
+  [[nodiscard]] std::vector<std::pair<Incarnation, Pane>> safe(const std::string& node,
+                                                               Pane most) const;
   // Of all nodes, as each has said last.
   [[nodiscard]] collect::Losses losses() const;
   // Partials of panes that were forgotten: they are in the total alone.
@@ -79,6 +82,7 @@ class Merge {
   using Who = std::pair<std::string, Incarnation>;
   struct Member {
     PaneSet merged;
+    Pane safe = PaneSet::kNone;
     std::optional<Pane> open{};  // Of which some parts have come,
     Joiner parts{};              // these,
     uint64_t first_part = 0;     // from this entry on.

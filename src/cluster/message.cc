@@ -32,10 +32,6 @@ constexpr uint16_t kKindOf<Beat> = 2;
 template <>
 constexpr uint16_t kKindOf<Partial> = 3;
 template <>
-constexpr uint16_t kKindOf<Merged> = 4;
-template <>
-constexpr uint16_t kKindOf<Mark> = 5;
-template <>
 constexpr uint16_t kKindOf<Again> = 6;
 template <>
 constexpr uint16_t kKindOf<RowUpdate> = 7;
@@ -119,9 +115,11 @@ auto fields_of(T& value) {
     return std::tie(keys_max, partial_bytes_max, spill_bytes_max);
   } else if constexpr (std::is_same_v<Plain, Control>) {
     auto& [want_revision, time_ns, query, revision, is_wanted, is_standing, digest, text,
-           name_patterns, labels, epoch_ns, width_ns, gives, lease_ns, limits, unknown] = value;
+           name_patterns, labels, epoch_ns, width_ns, gives, lease_ns, limits, unknown, safe] =
+        value;
     return std::tie(want_revision, time_ns, query, revision, is_wanted, is_standing, digest, text,
-                    name_patterns, labels, epoch_ns, width_ns, gives, lease_ns, limits, unknown);
+                    name_patterns, labels, epoch_ns, width_ns, gives, lease_ns, limits, unknown,
+                    safe);
   } else if constexpr (std::is_same_v<Plain, NodeQuery>) {
     auto& [query, revision, state, closed, schema, answered, reason, lost, merged] = value;
     return std::tie(query, revision, state, closed, schema, answered, reason, lost, merged);
@@ -136,18 +134,9 @@ auto fields_of(T& value) {
   } else if constexpr (std::is_same_v<Plain, Spilled>) {
     auto& [query, revision, incarnation, pane, table] = value;
     return std::tie(query, revision, incarnation, pane, table);
-  } else if constexpr (std::is_same_v<Plain, Covered>) {
-    auto& [node, incarnation, panes] = value;
-    return std::tie(node, incarnation, panes);
-  } else if constexpr (std::is_same_v<Plain, Merged>) {
-    auto& [query, revision, relay, number, pane, coverage, table] = value;
-    return std::tie(query, revision, relay, number, pane, coverage, table);
-  } else if constexpr (std::is_same_v<Plain, NodeMark>) {
-    auto& [node, incarnation, mark] = value;
-    return std::tie(node, incarnation, mark);
-  } else if constexpr (std::is_same_v<Plain, Mark>) {
-    auto& [query, revision, marks] = value;
-    return std::tie(query, revision, marks);
+  } else if constexpr (std::is_same_v<Plain, SafePanes>) {
+    auto& [query, revision, incarnation, mark] = value;
+    return std::tie(query, revision, incarnation, mark);
   } else if constexpr (std::is_same_v<Plain, Again>) {
     auto& [query, revision, panes] = value;
     return std::tie(query, revision, panes);
@@ -330,16 +319,6 @@ bool are_right(const std::vector<PaneRange>& panes) {
   return true;
 }
 
-// Of what has a node and an incarnation.
-template <typename T>
-bool do_ascend(const std::vector<T>& list) {
-  const auto is_not_below = [](const T& one, const T& next) {
-    return std::tie(one.node, one.incarnation) >= std::tie(next.node, next.incarnation);
-  };
-  return std::adjacent_find(list.begin(), list.end(), is_not_below) == list.end() &&
-         std::all_of(list.begin(), list.end(), [](const T& one) { return is_name(one.node); });
-}
-
 bool is_right(const Chunk& chunk) {
   return chunk.count >= 1 && chunk.count <= kChunksMax && chunk.index < chunk.count &&
          chunk.bytes.size() <= kChunkBytesMax &&
@@ -350,7 +329,9 @@ bool is_right(const Chunk& chunk) {
 bool is_right(const Control& message) {
   const bool has_query = !message.query.empty();
   return (!has_query || is_name(message.query)) && message.text.size() <= kQueryTextMax &&
-         message.width_ns >= 1;
+         message.width_ns >= 1 &&
+         std::all_of(message.safe.begin(), message.safe.end(),
+                     [](const SafePanes& each) { return is_name(each.query); });
 }
 
 // As above, but for the gap.
@@ -378,18 +359,6 @@ bool is_right(const Partial& message) {
 
 bool is_right(const Spilled& message) {
   return is_name(message.query);
-}
-
-bool is_right(const Merged& message) {
-  return is_name(message.query) && is_name(message.relay) && is_right(message.table) &&
-         do_ascend(message.coverage) &&
-         std::all_of(message.coverage.begin(), message.coverage.end(), [](const Covered& covered) {
-           return !covered.panes.empty() && are_right(covered.panes);
-         });
-}
-
-bool is_right(const Mark& message) {
-  return is_name(message.query) && do_ascend(message.marks);
 }
 
 bool is_right(const Again& message) {
@@ -464,8 +433,6 @@ template Bytes to_bytes(const Control&);
 template Bytes to_bytes(const Beat&);
 template Bytes to_bytes(const Partial&);
 template Bytes to_bytes(const Spilled&);
-template Bytes to_bytes(const Merged&);
-template Bytes to_bytes(const Mark&);
 template Bytes to_bytes(const Again&);
 template Bytes to_bytes(const RowUpdate&);
 template Bytes to_bytes(const Leader&);
@@ -480,8 +447,6 @@ template Expected<Control> read_as(std::span<const std::byte>);
 template Expected<Beat> read_as(std::span<const std::byte>);
 template Expected<Partial> read_as(std::span<const std::byte>);
 template Expected<Spilled> read_as(std::span<const std::byte>);
-template Expected<Merged> read_as(std::span<const std::byte>);
-template Expected<Mark> read_as(std::span<const std::byte>);
 template Expected<Again> read_as(std::span<const std::byte>);
 template Expected<RowUpdate> read_as(std::span<const std::byte>);
 template Expected<Leader> read_as(std::span<const std::byte>);

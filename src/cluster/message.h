@@ -9,8 +9,8 @@
 // list or a map its u32 count and what it holds, of a map in the order of its keys. Whatever
 // changes in a member changes the version: only the same version is read.
 //
-// Rules: names (of nodes, queries, relays) are words of subjects; ranges of panes are not empty and
-// ascend with a gap between two; what is covered or marked ascends by node and incarnation; texts
+// Rules: names (of nodes, queries, roots) are words of subjects; ranges of panes are not empty and
+// ascend with a gap between two; texts
 // of queries and chunks have their limits.
 #pragma once
 
@@ -72,6 +72,16 @@ struct QueryLimits {
 // their first key (query/window.h), and what comes late goes with the next pane.
 enum class Gives : uint8_t { AtEnd, Panes, Windows };
 
+// What a node need not keep any more: of one life of it, this pane and all before it are merged and
+// safe.
+struct SafePanes {
+  std::string query{};
+  uint64_t revision = 0;
+  Incarnation incarnation{};
+  Pane mark = 0;
+  bool operator==(const SafePanes&) const = default;
+};
+
 // ctl.all, ctl.N: what the root wants of one query; without a query, as the answer to a beat, only
 // the revision of all that is wanted and the root's time. A node that has another revision reads
 // key `want`.
@@ -93,6 +103,7 @@ struct Control {
   QueryLimits limits{};
   // As the answer to a beat: queries of which the root lacks NodeQuery::answered.
   std::vector<std::string> unknown{};
+  std::vector<SafePanes> safe{};  // Of the node, also those of its lives before.
   bool operator==(const Control&) const = default;
 };
 
@@ -161,41 +172,6 @@ struct Spilled {
   Pane pane = 0;
   Bytes table{};
   bool operator==(const Spilled&) const = default;
-};
-
-struct Covered {
-  std::string node{};
-  Incarnation incarnation{};
-  std::vector<PaneRange> panes{};
-  bool operator==(const Covered&) const = default;
-};
-
-// merged.Q.S: a relay's table of what it covers. `number` counts what the relay has published, so
-// that chunks of two tables are not mixed.
-struct Merged {
-  std::string query{};
-  uint64_t revision = 0;
-  std::string relay{};
-  uint64_t number = 0;
-  Pane pane = 0;
-  std::vector<Covered> coverage{};
-  Chunk table{};
-  bool operator==(const Merged&) const = default;
-};
-
-struct NodeMark {
-  std::string node{};
-  Incarnation incarnation{};
-  Pane mark = 0;  // This pane and all before it are merged and safe.
-  bool operator==(const NodeMark&) const = default;
-};
-
-// mark.Q: after a commit. Those who are not named keep theirs.
-struct Mark {
-  std::string query{};
-  uint64_t revision = 0;
-  std::vector<NodeMark> marks{};
-  bool operator==(const Mark&) const = default;
 };
 
 // again.N: which partials the root misses.
@@ -315,7 +291,7 @@ struct Status {
   bool operator==(const Status&) const = default;
 };
 
-// T is one of Control, Want, Leader, Beat, Partial, Spilled, Merged, Mark, Again, RowUpdate, Ask,
+// T is one of Control, Want, Leader, Beat, Partial, Spilled, Again, RowUpdate, Ask,
 // Status, Read, Found, AnswerList, AnswerPart.
 template <typename T>
 [[nodiscard]] Bytes to_bytes(const T& message);

@@ -41,6 +41,8 @@ inline Control example_control() {
   control.lease_ns = 30'000'000'000;
   control.limits = {.keys_max = 1, .partial_bytes_max = 2, .spill_bytes_max = 3};
   control.unknown = {"q2"};
+  control.safe = {{.query = "q1", .revision = 2, .incarnation = example_incarnation(1), .mark = -1},
+                  {.query = "q2", .mark = 41}};
   return control;
 }
 
@@ -75,28 +77,6 @@ inline Spilled example_spilled() {
           .incarnation = example_incarnation(1),
           .pane = 41,
           .table = {std::byte{7}, std::byte{0}}};
-}
-
-inline Merged example_merged() {
-  return {.query = "q1",
-          .revision = 2,
-          .relay = "r_1",
-          .number = 99,
-          .pane = 41,
-          .coverage = {{.node = "n-1",
-                        .incarnation = example_incarnation(1),
-                        .panes = {{.first = 41, .last = 41}}},
-                       {.node = "n-1",
-                        .incarnation = example_incarnation(2),
-                        .panes = {{.first = 39, .last = 39}, {.first = 41, .last = 43}}}},
-          .table = example_chunk()};
-}
-
-inline Mark example_mark() {
-  return {.query = "q1",
-          .revision = 2,
-          .marks = {{.node = "n-1", .incarnation = example_incarnation(1), .mark = -1},
-                    {.node = "n-2", .incarnation = example_incarnation(0), .mark = 41}}};
 }
 
 inline Again example_again() {
@@ -165,10 +145,9 @@ inline AnswerPart example_part() {
 template <typename Use>
 void for_each_example(const Use& use) {
   const auto all = std::make_tuple(
-      example_control(), example_beat(), example_partial(), example_merged(), example_mark(),
-      example_again(), example_row(), example_want(), Leader{.root = std::string(64, 'r')},
-      example_ask(), example_status(), example_spilled(), example_read(),
-      Found{.request = 5, .answer = example_chunk()},
+      example_control(), example_beat(), example_partial(), example_again(), example_row(),
+      example_want(), Leader{.root = std::string(64, 'r')}, example_ask(), example_status(),
+      example_spilled(), example_read(), Found{.request = 5, .answer = example_chunk()},
       AnswerList{{{.query = "q1", .phase = Phase::Done, .text = "from"},
                   {.query = "q2", .is_standing = true, .intervals = 7}}},
       example_part());

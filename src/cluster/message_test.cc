@@ -101,22 +101,22 @@ TEST(ClusterMessage, OfWhateverBytesWritesBackAsItWas) {
 }
 
 TEST(ClusterMessage, OfAnotherVersionOrKindIsRefused) {
-  Bytes bytes = to_bytes(example_mark());
+  Bytes bytes = to_bytes(example_want());
   const auto other_kind = read_as<Again>(bytes);
   ASSERT_FALSE(other_kind);
   EXPECT_EQ(other_kind.error().code, ErrorCode::Refused);
   bytes[kVersionAt] = std::byte{kMessageVersion + 1};
-  const auto newer = read_as<Mark>(sealed(bytes));
+  const auto newer = read_as<Want>(sealed(bytes));
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().code, ErrorCode::Refused);
   EXPECT_EQ(newer.error().message, "the message has version 3; this version of clew reads 2");
 }
 
 TEST(ClusterMessage, HasNoMoreThanItsBytesHold) {
-  Bytes bytes = to_bytes(Mark{.query = "q", .revision = 1, .marks = {}});
+  Bytes bytes = to_bytes(Want{.revision = 1, .queries = {}});
   for (size_t i = 0; i < sizeof(uint32_t); ++i)
-    bytes[bytes.size() - 1 - i] = std::byte{0xFF};  // The count of marks.
-  EXPECT_FALSE(read_as<Mark>(sealed(bytes)));
+    bytes[bytes.size() - 1 - i] = std::byte{0xFF};  // The count of queries.
+  EXPECT_FALSE(read_as<Want>(sealed(bytes)));
 }
 
 TEST(ClusterMessage, HasNamesThatAreWords) {
@@ -127,9 +127,9 @@ TEST(ClusterMessage, HasNamesThatAreWords) {
     Beat beat = example_beat();
     beat.queries[0].query = name;
     expect_damaged(beat);
-    Mark mark = example_mark();
-    mark.marks[0].node = name;
-    expect_damaged(mark);
+    Control control = example_control();
+    control.safe[0].query = name;
+    expect_damaged(control);
   }
   Control only_the_revision;
   only_the_revision.want_revision = 3;
@@ -154,22 +154,10 @@ TEST(ClusterMessage, HasRangesOfPanesInOrder) {
   for (const auto& panes : wrong) {
     again.panes = panes;
     expect_damaged(again);
-    Merged merged = example_merged();
-    merged.coverage[0].panes = panes;
-    expect_damaged(merged);
+    Beat beat = example_beat();
+    beat.queries[1].lost = panes;
+    expect_damaged(beat);
   }
-  Merged merged = example_merged();
-  merged.coverage[0].panes.clear();
-  expect_damaged(merged);
-}
-
-TEST(ClusterMessage, NamesNobodyTwice) {
-  Merged merged = example_merged();
-  merged.coverage[1].incarnation = merged.coverage[0].incarnation;
-  expect_damaged(merged);
-  Mark mark = example_mark();
-  std::swap(mark.marks[0], mark.marks[1]);
-  expect_damaged(mark);
 }
 
 TEST(ClusterMessage, HasAChunkOfItsWhole) {

@@ -36,7 +36,7 @@ Node::Node(Bus& bus, NodeSessions& sessions, const Clock& clock, NodeOptions opt
 
 Expected<void> Node::begin() {
   for (const std::string& subject : {subjects_.control_of_all(), subjects_.control(options_.name),
-                                     subjects_.again(options_.name), subjects_.mark("*")}) {
+                                     subjects_.again(options_.name)}) {
     CLEW_TRY(bus_.subscribe(subject));
   }
   was_connected_ = bus_.is_connected();
@@ -93,20 +93,16 @@ void Node::hear(const Message& message) {
     if (!is_for_all && message.subject != subjects_.control(options_.name)) return;
     return is_for_all && heard->query.empty() ? greet(*heard) : control(*heard);
   }
-  if (const auto marked = read_as<Mark>(message.bytes)) return hear(*marked);
   if (const auto again = read_as<Again>(message.bytes)) hear(*again);
 }
 
-void Node::hear(const Mark& marked) {
-  const auto forget = [&](Outbox& outbox) {
+void Node::forget(const SafePanes& safe) {
+  const auto forget = [&safe](Outbox& outbox) {
     const SpillOwner& owner = outbox.spill().owner();
-    if (!is_of(owner, marked.query, marked.revision)) return;
-    for (const NodeMark& mark : marked.marks) {
-      const bool is_ours = mark.node == options_.name && mark.incarnation == owner.incarnation;
-      if (is_ours) outbox.spill().forget(mark.mark);
-    }
+    if (is_of(owner, safe.query, safe.revision) && owner.incarnation == safe.incarnation)
+      outbox.spill().forget(safe.mark);
   };
-  const auto task = tasks_.find(marked.query);
+  const auto task = tasks_.find(safe.query);
   if (task != tasks_.end()) forget(task->second.outbox);
   for (Heritage& one : heritage_)
     forget(one.outbox);
@@ -122,6 +118,8 @@ void Node::hear(const Again& again) {
 void Node::control(const Control& heard) {
   heard_ns_ = clock_.monotonic_ns();
   if (heard.time_ns != 0) root_offset_ns_ = heard.time_ns - (heard_ns_ + offset_ns_);
+  for (const SafePanes& safe : heard.safe)
+    forget(safe);
   for (const std::string& query : heard.unknown) {
     const auto task = tasks_.find(query);
     if (task == tasks_.end() || task->second.answered.empty()) continue;

@@ -85,8 +85,8 @@ class Node {
 
   Expected<void> inherit();
   void hear(const Message& message);
-  void hear(const Mark& mark);
   void hear(const Again& again);
+  void forget(const SafePanes& safe);
   void control(const Control& heard);
   void greet(const Control& heard);
   void read_want();

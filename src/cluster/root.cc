@@ -195,9 +195,24 @@ void Root::beat(const Message& message, const Beat& said) {
   Control greets = greeting();
   for (const auto& [query, asked] : asked_) {
     if (asked.answered.empty()) greets.unknown.push_back(query);
+    add_safe(asked, said.node, greets.safe);
   }
   (void)bus_.publish(subjects_.control(said.node), to_bytes(greets));
   beats_[said.node] = said;
+}
+
+// What it need not keep. Without a store what was not given yet is safe nowhere.
+void Root::add_safe(const Asked& asked, const std::string& node,
+                    std::vector<SafePanes>& safe) const {
+  const bool needs_open = store_ == nullptr && asked.want.gives != Gives::AtEnd;
+  const Pane most =
+      needs_open ? asked.told.value_or(PaneSet::kNone) : std::numeric_limits<Pane>::max();
+  for (const auto& [incarnation, mark] : asked.merge.safe(node, most)) {
+    safe.push_back({.query = asked.want.query,
+                    .revision = asked.want.revision,
+                    .incarnation = incarnation,
+                    .mark = mark});
+  }
 }
 
 // Comes again and again while its asker listens.
@@ -388,14 +403,15 @@ void Root::end(Asked& asked) {
   asked.is_announced = false;
 }
 
-// Whether somebody may still count in it.
-bool Root::waits_for(const Asked& asked, Pane pane) const {
-  return std::any_of(members_.begin(), members_.end(), [&](const auto& each) {
-    const auto& [node, member] = each;
-    const auto said = asked.nodes.find(node);
-    return said != asked.nodes.end() && is_alive(member) && counts(said->second.state) &&
-           said->second.closed < pane;
-  });
+// In this pane and those before it nobody counts any more.
+Pane Root::closed_by_all(const Asked& asked) const {
+  Pane closed = std::numeric_limits<Pane>::max();
+  for (const auto& [node, said] : asked.nodes) {
+    if (said.closed >= closed || !counts(said.state)) continue;
+    const auto member = members_.find(node);
+    if (member != members_.end() && is_alive(member->second)) closed = said.closed;
+  }
+  return closed;
 }
 
 void Root::give(Asked& asked) {
@@ -406,11 +422,12 @@ void Root::give(Asked& asked) {
   if (clock_.monotonic_ns() < settled_ns_) return;
   const stream::Panes panes = panes_of(asked.want);
   const int64_t now = clock_.monotonic_ns() + offset_ns_;
+  const Pane closed = closed_by_all(asked);
   std::optional<Pane> up_to;
   if (asked.merge.has_corrections()) up_to = asked.given;
   for (const Pane open : asked.merge.open()) {
     const bool is_late = now > panes.end(open) + options_.late_ns;
-    if (!is_late && waits_for(asked, open)) break;
+    if (!is_late && open > closed) break;
     up_to = open;
   }
   if (up_to) give(asked, *up_to);
@@ -479,7 +496,6 @@ void Root::commit() {
   is_unsafe_ = false;
   for (auto& [query, asked] : asked_) {
     send_rows(asked);
-    mark(asked);
   }
   uint64_t up_to = read_;
   for (const auto& [query, asked] : asked_) {
@@ -511,6 +527,8 @@ Expected<void> Root::write() {
   if (store_ != nullptr) CLEW_TRY(store_->commit());
   for (auto& [query, asked] : asked_) {
     asked.merge.saved();
+    asked.told = asked.given;
+    asked.has_merged = false;
     asked.stored_phase = asked.phase;
     asked.is_answered_stored = !asked.answered.empty();
   }
@@ -534,19 +552,6 @@ void Root::finish(Asked& asked) {
   asked.phase = Phase::Done;
   asked.ended_ns = clock_.monotonic_ns();
   asked.has_news = true;
-}
-
-void Root::mark(Asked& asked) {
-  if (!std::exchange(asked.has_merged, false) && asked.marked == asked.given) return;
-  asked.marked = asked.given;
-  const bool needs_open = store_ == nullptr && asked.want.gives != Gives::AtEnd;
-  const Pane most =
-      needs_open ? asked.given.value_or(PaneSet::kNone) : std::numeric_limits<Pane>::max();
-  const std::vector<NodeMark> marks = asked.merge.marks(most);
-  if (marks.empty()) return;
-  (void)bus_.publish(
-      subjects_.mark(asked.want.query),
-      to_bytes(Mark{.query = asked.want.query, .revision = asked.want.revision, .marks = marks}));
 }
 
 }  // namespace clew::cluster

@@ -81,7 +81,7 @@ class Root {
     std::map<std::string, std::string> strangers{};  // Nodes whose tables are others, and why.
     Merge merge{};
     std::optional<Pane> given{};
-    std::optional<Pane> marked{};  // What was given then.
+    std::optional<Pane> told{};  // The same at the last commit.
     std::optional<Phase> stored_phase{};
     bool is_answered_stored = false;
     bool has_merged = false;       // Since the last commit.
@@ -105,6 +105,7 @@ class Root {
   void ask(const Ask& said);
   bool recall(const Ask& said);
   void reply(const Read& read);
+  void add_safe(const Asked& asked, const std::string& node, std::vector<SafePanes>& safe) const;
   [[nodiscard]] Expected<AnswerList> list_answers() const;
   [[nodiscard]] Expected<AnswerPart> part_of_answer(const Read& read) const;
   void beat(const Message& message, const Beat& said);
@@ -124,8 +125,7 @@ class Root {
             bool is_final);
   void finish(Asked& asked);
   void tell(Asked& asked);
-  void mark(Asked& asked);
-  [[nodiscard]] bool waits_for(const Asked& asked, Pane pane) const;
+  [[nodiscard]] Pane closed_by_all(const Asked& asked) const;
   [[nodiscard]] bool is_alive(const Member& member) const;
   [[nodiscard]] Control greeting() const;
 

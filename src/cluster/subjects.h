@@ -26,7 +26,6 @@ class Subjects {
   [[nodiscard]] std::string merged(std::string_view query, std::string_view shard) const {
     return fmt::format("{}merged.{}.{}", prefix_, query, shard);
   }
-  [[nodiscard]] std::string mark(std::string_view query) const { return of("mark", query); }
   [[nodiscard]] std::string again(std::string_view node) const { return of("again", node); }
   [[nodiscard]] std::string all_partials() const { return prefix_ + "part.>"; }
   [[nodiscard]] std::string ask() const { return prefix_ + "ask"; }

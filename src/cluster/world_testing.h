@@ -107,8 +107,8 @@ class FakeSessions final : public NodeSessions {
 // fast a disk takes it.
 class TestFolder {
  public:
-  TestFolder() {
-    std::string name = "/dev/shm/clew-root-XXXXXX";
+  explicit TestFolder(const std::string& place = "/dev/shm") {
+    std::string name = place + "/clew-root-XXXXXX";
     path_ = mkdtemp(name.data());
   }
   ~TestFolder() { std::filesystem::remove_all(path_); }
