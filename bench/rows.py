@@ -7,11 +7,15 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
-from probe_cost import EVENT
+from probe_cost import EVENT, entry
 from table import Row, Sample, interleave
 from tracing import Clew, Program
+
+BACK = (f"from e in {entry('empty_frame')} group by kind = e.arg1 % 100 "
+        "select new { kind, n = count(), most = max(e.arg0), last = max(e.time) }")
 
 # At most a quarter of a ring at once, some three million a second.
 CALLS, BURSTS, REST_US = 8000, 120, 2500
@@ -62,6 +66,17 @@ def millions_per_second(program, arguments, output):
     return events / max(taken, 1e-3) / 1e6
 
 
+def back_per_second(program, spill):
+    """Millions: to the file, and from there through a query in groups; all that the file has."""
+    forth = millions_per_second(program, ["--spill", str(spill)], None)
+    begin = time.monotonic()
+    answer = subprocess.run([Clew.command, "run", "--from", str(spill), BACK, "--json"],
+                            capture_output=True, text=True, check=True).stdout
+    seconds = time.monotonic() - begin
+    events = sum(json.loads(line)["n"] for line in answer.splitlines()[:-1])
+    return 1 / (1 / forth + seconds * 1e6 / events)
+
+
 def rows_rows(folder, repetitions):
     """The rows of the table about single events."""
     with Program(folder / "hot_loop") as program, tempfile.TemporaryDirectory() as place:
@@ -74,9 +89,13 @@ def rows_rows(folder, repetitions):
         def to_spill():
             return millions_per_second(program, ["--spill", str(spill)], None)
 
-        found = interleave(repetitions, {"json": to_file, "spill": to_spill}, "rows")
+        def back():
+            return back_per_second(program, spill)
+
+        found = interleave(repetitions, {"json": to_file, "spill": to_spill, "back": back}, "rows")
     rows = []
     for name, what, limit in (("spill", "single events to --spill, of one core", 3),
+                              ("back", "single events to disk and back through a query", 1),
                               ("json", "single events to a file as JSON, of one core", 1)):
         row = Row(what, f">= {limit} M/s", "M/s", limit, at_most=False)
         sample = found[name]
