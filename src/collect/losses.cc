@@ -95,7 +95,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 37> kDescriptions = {{
+constexpr std::array<Description, 38> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -177,6 +177,8 @@ constexpr std::array<Description, 37> kDescriptions = {{
      "events joined with a part of their partners: there were too many"},
     {kMissedTooLate, "event so late that some of its partners may have been forgotten",
      "events so late that some of their partners may have been forgotten"},
+    {kDroppedNoRoom, "event not kept in the file: the disk had no room",
+     "events not kept in the file: the disk had no room"},
     {kDroppedRing, "event not stored: a ring was full", "events not stored: a ring was full"},
     {kDroppedTable, "update not stored: a table was full", "updates not stored: a table was full"},
     {kDroppedDamaged, "byte of events not readable: the traced program wrote over it",

@@ -79,6 +79,8 @@ inline constexpr std::string_view kDroppedHeld = "held_full";
 inline constexpr std::string_view kDroppedPartners = "join_partners";
 inline constexpr std::string_view kMissedTooLate = "late_for_join";
 // Frames of a file of events that did not have their checksum.
+// Of a file of events: those for which the disk had no room.
+inline constexpr std::string_view kDroppedNoRoom = "no_room";
 inline constexpr std::string_view kDroppedFrames = "damaged_frames";
 
 struct RefusedSite {

@@ -36,14 +36,16 @@ tl::unexpected<Error> io_error(const std::string& path, const char* call) {
   return fail(ErrorCode::Io, fmt::format("{}: {}: {}", path, call, error_text(errno)));
 }
 
-Expected<void> write_all(int fd, std::span<const std::byte> bytes, const std::string& path) {
+// False: there is no room for all of them.
+Expected<bool> write_all(int fd, std::span<const std::byte> bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) return false;
     if (written < 0) return io_error(path, "write");
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
-  return {};
+  return true;
 }
 
 struct FilePlace {
@@ -87,11 +89,12 @@ Expected<SpillWriter> SpillWriter::create(const std::string& path, const SpillSt
   append(payload, static_cast<uint32_t>(start.event_words.size()));
   append(payload, std::span<const EventWords>(start.event_words));
   append(payload, std::span<const char>(start.note));
-  CLEW_TRY(writer.write_frame(SpillFrame::Start, payload));
-  return writer;
+  if (CLEW_TRY(writer.write_frame(SpillFrame::Start, payload))) return writer;
+  errno = ENOSPC;
+  return io_error(path, "write");
 }
 
-Expected<void> SpillWriter::write_frame(SpillFrame kind, std::span<const std::byte> payload) {
+Expected<bool> SpillWriter::write_frame(SpillFrame kind, std::span<const std::byte> payload) {
   if (payload.size() > kSpillPayloadMax) {
     return fail(ErrorCode::Limit, fmt::format("{}: {} bytes of names, more than a file can hold",
                                               path_, payload.size()));
@@ -102,8 +105,23 @@ Expected<void> SpillWriter::write_frame(SpillFrame kind, std::span<const std::by
                      .payload_crc = crc32c(payload),
                      .header_crc = 0};
   header.header_crc = header_crc_of(header);
-  CLEW_TRY(write_all(file_.get(), std::as_bytes(std::span(&header, 1)), path_));
-  return write_all(file_.get(), payload, path_);
+  const bool has_room =
+      CLEW_TRY(write_all(file_.get(), std::as_bytes(std::span(&header, 1)), path_)) &&
+      CLEW_TRY(write_all(file_.get(), payload, path_));
+  if (has_room) {
+    end_ += sizeof header + payload.size();
+    return true;
+  }
+  CLEW_TRY(cut());
+  return false;
+}
+
+// What is behind the last whole frame.
+Expected<void> SpillWriter::cut() {
+  const auto end = static_cast<off_t>(end_);
+  if (ftruncate(file_.get(), end) != 0) return io_error(path_, "ftruncate");
+  if (lseek(file_.get(), end, SEEK_SET) != end) return io_error(path_, "lseek");
+  return {};
 }
 
 Expected<void> SpillWriter::write(const EventBatch& batch, uint64_t round_start) {
@@ -135,11 +153,28 @@ Expected<void> SpillWriter::write_events(const EventBatch& batch, size_t begin, 
   }
   for (size_t i = begin; i < end; ++i)
     append(payload_, batch.at(i).words);
-  return write_frame(SpillFrame::Events, payload_);
+  const Written frame{.offset = end_, .events = count};
+  if (!CLEW_TRY(write_frame(SpillFrame::Events, payload_))) {
+    dropped_ += count;
+    return {};
+  }
+  if (written_.size() == kSpillFramesForEnd) written_.erase(written_.begin());
+  written_.push_back(frame);
+  return {};
 }
 
 Expected<void> SpillWriter::finish(std::string_view note) {
-  return write_frame(SpillFrame::End, std::as_bytes(std::span(note)));
+  while (!CLEW_TRY(write_frame(SpillFrame::End, std::as_bytes(std::span(note))))) {
+    if (written_.empty()) {
+      errno = ENOSPC;
+      return io_error(path_, "write");
+    }
+    end_ = written_.back().offset;
+    dropped_ += written_.back().events;
+    written_.pop_back();
+    CLEW_TRY(cut());
+  }
+  return {};
 }
 
 SpillReader::SpillReader(FileDescriptor file, std::string path)

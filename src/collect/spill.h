@@ -34,6 +34,7 @@ inline constexpr uint32_t kSpillVersion = 2;
 inline constexpr size_t kSpillPayloadMax = size_t{64} << 20;
 inline constexpr size_t kSpillShapesMax = 65536;
 inline constexpr size_t kSpillProblemsMax = 16;
+inline constexpr size_t kSpillFramesForEnd = 64;  // That may go for the end frame on a full disk.
 
 enum class SpillFrame : uint32_t { Start = 1, Events = 2, End = 3 };
 
@@ -47,13 +48,19 @@ class SpillWriter {
  public:
   // Takes over what `path` holds. Io when it cannot be written.
   static Expected<SpillWriter> create(const std::string& path, const SpillStart& start);
-  // Writes the events of one round as one or more frames.
+  // Writes the events of one round as one or more frames. A frame for which the disk has no room is
+  // left out whole and counted; later ones may find some.
   Expected<void> write(const EventBatch& batch, uint64_t round_start);
+  // Without room the last frames of events go for it.
   Expected<void> finish(std::string_view note = {});
+  // Events for which there was no room.
+  [[nodiscard]] uint64_t dropped() const { return dropped_; }
 
  private:
   SpillWriter(FileDescriptor file, std::string path, std::vector<EventWords> event_words);
-  Expected<void> write_frame(SpillFrame kind, std::span<const std::byte> payload);
+  // False: there is no room, and nothing of it is in the file.
+  Expected<bool> write_frame(SpillFrame kind, std::span<const std::byte> payload);
+  Expected<void> cut();
   Expected<void> write_events(const EventBatch& batch, size_t begin, size_t end,
                               uint64_t round_start);
 
@@ -61,6 +68,13 @@ class SpillWriter {
   std::string path_;
   std::vector<EventWords> event_words_;
   std::vector<std::byte> payload_;
+  struct Written {
+    uint64_t offset;
+    uint64_t events;
+  };
+  uint64_t end_ = 0;              // Of the last frame.
+  std::vector<Written> written_;  // The last frames of events.
+  uint64_t dropped_ = 0;
 };
 
 struct SpillRound {

@@ -24,6 +24,9 @@ class EventFlow {
   // The file is complete. `note`: collect/spill.h.
   Expected<void> finish_file(std::string_view note);
 
+  // Events that are in no file, since there was no room for them: nor are they taken.
+  [[nodiscard]] uint64_t dropped() const { return writer_ == nullptr ? 0 : writer_->dropped(); }
+
   // The events of one round of reading; `start`: their clock before it. `is_last`: what was held
   // back is complete, too.
   Expected<void> add(const collect::EventBatch& round, uint64_t start, bool is_last);

@@ -548,6 +548,7 @@ collect::Losses Session::losses_of_events() {
     all.merge(some);
   }
   all.merge(input_.beside);
+  collect::count_cause(all.dropped, collect::kDroppedNoRoom, input_.flow.dropped());
   all.window_ms = std::max(all.window_ms, window_ms_);
   return all;
 }

@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 
 #include "live/child.h"
 #include "live/tracer.h"
@@ -172,6 +173,29 @@ TEST_F(Spill, WhatCannotBeAskedIsAnError) {
   EXPECT_EQ(counts.status, 1);
   EXPECT_THAT(counts.error, HasSubstr("--spill keeps events"));
   EXPECT_EQ(run_clew({"run", kEvents, "-p", "1", "--from", file().string()}).status, 2);
+}
+
+// What the disk cannot take is counted, and the rest is whole, in the answer and in the file.
+TEST_F(Spill, OnAFullDiskSaysWhatIsMissing) {
+  const fs::path place = recorded().folder / "small";
+  fs::create_directory(place);
+  if (mount("none", place.c_str(), "tmpfs", 0, "size=600k") != 0)
+    GTEST_SKIP() << "only root can make a small disk";
+  const fs::path file = place / "events";
+  Victim victim("keys");
+  Tracer tracer = Tracer::attach(victim.pid(), kEvents, {"--spill", file.string()});
+  victim.ask("paced " + std::to_string(kKeys));
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  const auto dropped = report.summary.at("dropped").value("no_room", uint64_t{0});
+  EXPECT_GT(dropped, 0);
+  EXPECT_GT(report.rows.size(), 0);
+  const Report asked = keys_of(file);
+  EXPECT_EQ(asked.status, 0) << asked.error;
+  EXPECT_EQ(asked.rows.size() + dropped, kKeys);
+  // Of the answer's, the last ones may have gone for the file's end.
+  EXPECT_GE(report.rows.size(), asked.rows.size());
+  EXPECT_EQ(umount(place.c_str()), 0);
 }
 
 }  // namespace
