@@ -22,7 +22,7 @@ _clew_options() {
     explain) echo "$request --programs --code --run --for --json -v --verbose" ;;
     doctor) echo "-p --pid --stop --cause --vocabulary --id --for --json -v --verbose" ;;
     node) echo "$cluster --name --label --spill -q --quiet -v --verbose" ;;
-    root) echo "$cluster --store --name -q --quiet -v --verbose" ;;
+    root) echo "$cluster --store --prometheus --name -q --quiet -v --verbose" ;;
     results) echo "$cluster --store --interval --end $formats -o --output -v --verbose" ;;
     ps) echo "--json -v --verbose" ;;
     detach) echo "--force -v --verbose" ;;

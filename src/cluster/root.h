@@ -58,6 +58,8 @@ class Root {
   void end(const std::string& query);
   // Another root may lead at once.
   Expected<void> leave();
+  // For Prometheus.
+  [[nodiscard]] std::string metrics() const;
   // What happened, in words, since the last time: for people.
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
@@ -125,6 +127,7 @@ class Root {
             bool is_final);
   void finish(Asked& asked);
   void tell(Asked& asked);
+  [[nodiscard]] Status status_of(const Asked& asked) const;
   [[nodiscard]] Pane closed_by_all(const Asked& asked) const;
   [[nodiscard]] bool is_alive(const Member& member) const;
   [[nodiscard]] Control greeting() const;

@@ -53,6 +53,10 @@ void tell_spilled(const std::string& node, const NodeQuery& said, const stream::
 // To whoever asked.
 void Root::tell(Asked& asked) {
   asked.has_news = false;
+  (void)bus_.publish(subjects_.status(asked.want.query), to_bytes(status_of(asked)));
+}
+
+Status Root::status_of(const Asked& asked) const {
   Status status{.query = asked.want.query,
                 .phase = asked.out.empty() ? asked.phase : Phase::Draining,
                 .reason = asked.reason,
@@ -88,7 +92,7 @@ void Root::tell(Asked& asked) {
   for (auto& [reason, one] : refusals) {
     if (status.refusals.size() < kRefusalsTold) status.refusals.push_back(std::move(one));
   }
-  (void)bus_.publish(subjects_.status(asked.want.query), to_bytes(status));
+  return status;
 }
 
 }  // namespace clew::cluster

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cluster/clock.h"
+#include "cluster/metrics_server.h"
 #include "cluster/node.h"
 #include "cluster/root.h"
 #include "cluster/session_child.h"
@@ -153,6 +154,7 @@ Expected<void> run_node(const NodeArguments& arguments) {
 struct RootArguments {
   ClusterArguments cluster;
   std::string store;
+  std::string prometheus;
   std::string name = host_name();
   bool is_quiet = false;
 };
@@ -170,13 +172,20 @@ Expected<void> run_root(const RootArguments& arguments) {
       {.name = fmt::format("{}-{}", arguments.name, getpid()), .tenant = arguments.cluster.tenant},
       store.get());
   Console console(arguments.is_quiet);
+  std::unique_ptr<cluster::MetricsServer> metrics;
+  if (!arguments.prometheus.empty())
+    metrics = CLEW_TRY(cluster::MetricsServer::start(arguments.prometheus));
   CLEW_TRY(root.begin());
   console.armed(fmt::format("a root is there for {}", shown_url(arguments.cluster)));
+  if (metrics) console.made(fmt::format("metrics are at port {}, /metrics", metrics->port()));
   while (!cluster::is_readable(stop.get())) {
-    cluster::wait_for({{.fd = root.descriptor(), .events = POLLIN, .revents = 0},
-                       {.fd = stop.get(), .events = POLLIN, .revents = 0}},
-                      root.next_ns());
+    std::vector<pollfd> descriptors = {{.fd = root.descriptor(), .events = POLLIN, .revents = 0},
+                                       {.fd = stop.get(), .events = POLLIN, .revents = 0}};
+    if (metrics)
+      descriptors.push_back({.fd = metrics->descriptor(), .events = POLLIN, .revents = 0});
+    cluster::wait_for(std::move(descriptors), root.next_ns());
     root.turn();
+    if (metrics && cluster::is_readable(metrics->descriptor())) metrics->answer(root.metrics());
     tell(root.take_notes(), console);
     warn(bus->take_complaints(), console);
   }
@@ -218,6 +227,8 @@ int root_verb(int argument_count, const char* const* arguments) {
   declare_cluster(app, parsed.cluster)->required();
   app.add_option("--store", parsed.store,
                  "a folder for what is merged, so that a root that is killed loses nothing");
+  app.add_option("--prometheus", parsed.prometheus,
+                 "an address where Prometheus fetches what queries count: 127.0.0.1:9464");
   app.add_option("--name", parsed.name, "of this root; else the machine's");
   app.add_flag("-q,--quiet", parsed.is_quiet, "only errors");
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;

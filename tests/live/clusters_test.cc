@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,18 @@ class Clusters : public testing::Test {
   }
   static Report results_of(const Report& report, const std::string& store) {
     return run_clew({"results", name_in(report), "--store", store, "--json"});
+  }
+  // By the function.
+  static Numbers metrics_in(const std::string& text) {
+    Numbers found;
+    const std::string begin = "clew_mine_calls_total{name=\"";
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with(begin)) continue;
+      const size_t end = line.find('"', begin.size());
+      found[line.substr(begin.size(), end - begin.size())] = std::stoull(line.substr(end + 2));
+    }
+    return found;
   }
   static void keep_last_versions(Report& report) {
     const auto key_of = [](const nlohmann::json& row) {
@@ -302,6 +315,36 @@ TEST_F(Clusters, AStandingQueryGoesOnWithoutWhoAskedIt) {
     (void)owner->wait_for_end();
   }
   EXPECT_THAT(ask(query(), {"--stand", "other"}).error, HasSubstr("no root answers at " + url()));
+}
+
+TEST_F(Clusters, AreFetchedByPrometheus) {
+  const Child only = node("n1", "a");
+  Child owner(
+      {.arguments = {CLEW_COMMAND, "root", "--cluster", url(), "--prometheus", "127.0.0.1:0"}});
+  (void)owner.read_error_line();
+  const std::string line = owner.read_error_line().value_or("");
+  ASSERT_THAT(line, HasSubstr("metrics are at port "));
+  const size_t begin = line.find("port ") + 5;
+  const std::string port = line.substr(begin, line.find(',') - begin);
+  EXPECT_EQ(ask(query(), {"--stand", "mine", "--every", "100ms"}).status, 0);
+  const Numbers start = victim_->counts();
+  victim_->run(20);
+  EXPECT_EQ(run_clew({"results", "mine", "--end", "--cluster", url()}).status, 0);
+  const Numbers truth = difference(start, victim_->counts());
+  const Child::End fetched =
+      Child({.arguments = {"python3", "-c",
+                           "import sys, urllib.request\n"
+                           "print(urllib.request.urlopen(sys.argv[1]).read().decode())",
+                           "http://127.0.0.1:" + port + "/metrics"}})
+          .wait_for_end();
+  const Numbers counters = metrics_in(fetched.output);
+  size_t compared = 0;
+  for (const auto& [name, count] : truth) {
+    if (!counters.contains(name)) continue;
+    ++compared;
+    EXPECT_EQ(counters.at(name), count) << name;
+  }
+  EXPECT_GT(compared, 10U) << fetched.output;
 }
 
 TEST_F(Clusters, SayWhatIsWrong) {

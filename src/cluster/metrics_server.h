@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where Prometheus fetches metrics: GET /metrics at an address. What it gets is made by the thread
+// that owns this, which waits for descriptor().
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+
+namespace clew::cluster {
+
+class MetricsServer {
+  class Http;
+
+ public:
+  // HOST:PORT; port 0 is one that is free. InvalidQuery: it is no address. Io: it cannot be had.
+  static Expected<std::unique_ptr<MetricsServer>> start(const std::string& address);
+  explicit MetricsServer(std::unique_ptr<Http> http);
+  MetricsServer(const MetricsServer&) = delete;
+  MetricsServer& operator=(const MetricsServer&) = delete;
+  ~MetricsServer();
+
+  // Readable while somebody waits for answer().
+  [[nodiscard]] int descriptor() const;
+  [[nodiscard]] int port() const;
+  // To all that wait.
+  void answer(const std::string& text);
+
+ private:
+  std::unique_ptr<Http> http_;
+};
+
+}  // namespace clew::cluster
