@@ -8,7 +8,7 @@ _clew_options() {
     --plan"
   local formats="--format --json --csv --chart --stream --sqlite --folded --svg"
   local output="--for --every $formats \
-    -o --output --spill --from --graph --graph-of --on -q --quiet -v --verbose"
+    -o --output --spill --from --graph --graph-of --on --sign -q --quiet -v --verbose"
   local cluster="--cluster --tenant --ca --certificate --key --credentials --replicas"
   case "$1" in
     run) echo "$request $output $cluster --stand" ;;
@@ -20,10 +20,11 @@ _clew_options() {
     list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
       --usdt --vocabulary -v --verbose" ;;
     explain) echo "$request --programs --code --run --for --json -v --verbose" ;;
-    doctor) echo "-p --pid --stop --cause --vocabulary --id --for --json -v --verbose" ;;
-    node) echo "$cluster --name --label --spill -q --quiet -v --verbose" ;;
-    root) echo "$cluster --store --prometheus --name -q --quiet -v --verbose" ;;
-    results) echo "$cluster --store --interval --end $formats -o --output -v --verbose" ;;
+    doctor) echo "-p --pid --stop --cluster --cause --vocabulary --id --for --json -v --verbose" ;;
+    node) echo "$cluster --name --label --spill --roles -q --quiet -v --verbose" ;;
+    root) echo "$cluster --store --prometheus --name --roles -q --quiet -v --verbose" ;;
+    key) echo "--show -v --verbose" ;;
+    results) echo "$cluster --store --interval --end --sign $formats -o --output -v --verbose" ;;
     ps) echo "--json -v --verbose" ;;
     detach) echo "--force -v --verbose" ;;
   esac
@@ -44,7 +45,7 @@ _clew_value() {
     --plan) mapfile -t COMPREPLY < <(compgen -W "emit in-place" -- "$2") ;;
     --graph-of) mapfile -t COMPREPLY < <(compgen -W "slowest first last" -- "$2") ;;
     -o | --output | --spill | --from | --graph | --file | --vocabulary | --ext | --source | --policy | --bundle | --gdb | \
-      --ca | --certificate | --key | --credentials | --store)
+      --ca | --certificate | --key | --credentials | --store | --sign | --roles)
       mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
     *) return 1 ;;
   esac
@@ -55,10 +56,10 @@ _clew() {
   local verb="" word
   COMPREPLY=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | node | root | results | ps | detach) verb="$word" && break ;; esac
+    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | node | root | key | results | ps | detach) verb="$word" && break ;; esac
   done
   if [[ -z $verb ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor node root results ps detach \
+    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor node root key results ps detach \
       --help --version" -- "$current")
     return
   fi
@@ -69,7 +70,7 @@ _clew() {
     words="$(clew ps --json 2>/dev/null | sed -n 's/.*"pid": *\([0-9]*\).*/\1/p')"
   fi
   local files=()
-  case "$verb" in run | explain | dtrace | record | show) files=(-f) ;; esac
+  case "$verb" in run | explain | dtrace | record | show | key) files=(-f) ;; esac
   mapfile -t COMPREPLY < <(compgen "${files[@]}" -W "$words" -- "$current")
 }
 complete -o default -F _clew clew

@@ -16,6 +16,9 @@ install(FILES ${CMAKE_SOURCE_DIR}/include/clew/cause.h DESTINATION ${CMAKE_INSTA
 install(FILES ${vocabularies} DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/vocabulary)
 install(FILES ${extensions} ${CLEW_EXTENSION_OBJECTS}
         DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/extensions)
+install(FILES ${CMAKE_SOURCE_DIR}/examples/cluster/nats-server.conf
+              ${CMAKE_SOURCE_DIR}/examples/cluster/roles.toml
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/cluster)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/ ${CMAKE_SOURCE_DIR}/examples

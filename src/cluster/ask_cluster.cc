@@ -67,7 +67,8 @@ class ClusterRun {
   MachineClock clock_;
   std::unique_ptr<Bus> bus_;
   std::unique_ptr<Bus> roots_bus_;
-  std::optional<Root> root_;  // Where we brought one.
+  std::optional<Root> root_;      // Where we brought one.
+  std::optional<Error> no_root_;  // Why we may not.
   std::optional<Asker> asker_;
   std::optional<uint64_t> every_ns_;
   std::optional<uint64_t> for_ns_;
@@ -111,6 +112,7 @@ Expected<Ask> ClusterRun::question() {
   const bool is_standing = !request_.name.empty();
   return Ask{.query = is_standing ? request_.name : new_name("q"),
              .is_standing = is_standing,
+             .asker = new_name("a"),
              .text = query.text.text,
              .name_patterns = query.name_patterns,
              .labels = request_.labels,
@@ -121,7 +123,7 @@ Expected<Ask> ClusterRun::question() {
 Expected<void> ClusterRun::begin() {
   Ask asked = CLEW_TRY(question());
   bus_ = CLEW_TRY(request_.connect());
-  asker_.emplace(*bus_, clock_, request_.tenant, std::move(asked));
+  asker_.emplace(*bus_, clock_, request_.tenant, std::move(asked), request_.key);
   begun_ns_ = now();
   notices_.progress("asking the cluster");
   return asker_->begin();
@@ -184,6 +186,12 @@ Expected<void> ClusterRun::stand(int stop_descriptor) {
     }
     if (!status) continue;
     if (heard_ns_ == 0) heard_ns_ = now();
+    if (status->asker != asker_->name())
+      return fail(ErrorCode::Refused, fmt::format("a query '{}' is there already", request_.name));
+    if (status->phase == Phase::Failed || status->phase == Phase::Done)
+      return fail(ErrorCode::Io, status->reason.empty() ? "it was ended" : status->reason);
+    if (asker_->silent_ns() > kRootGone)
+      return fail(ErrorCode::Io, fmt::format("the root of {} is not heard any more", request_.url));
     const bool may_come = status->meant == 0 && now() - heard_ns_ > kNodesWait;
     stands_ = status->phase == Phase::Running && (status->armed != 0 || may_come);
     if (status->meant != 0) CLEW_TRY(check_nodes(*status));
@@ -202,14 +210,21 @@ Expected<void> ClusterRun::bring_root() {
   const bool is_known = asker_->status().has_value();
   if (is_known && asker_->silent_ns() > kRootGone)
     return fail(ErrorCode::Io, fmt::format("the root of {} is not heard any more", request_.url));
-  if (root_ || (!is_known && asker_->silent_ns() < kRootWait)) return {};
+  const bool is_wanted = !root_ && !no_root_ && (is_known || asker_->silent_ns() >= kRootWait);
+  if (!is_wanted) return {};
   roots_bus_ = CLEW_TRY(request_.connect());
   root_.emplace(*roots_bus_, clock_,
                 RootOptions{.name = new_name("root"),
                             .tenant = request_.tenant,
                             .takeover_ns = kRootSilent,
                             .lease_ns = kLease});
-  return root_->begin();
+  auto begun = root_->begin();
+  if (begun || begun.error().code != ErrorCode::Refused) return begun;
+  // The server lets this user ask, and not be a root: one of others is waited for.
+  no_root_ = begun.error();
+  root_.reset();
+  roots_bus_.reset();
+  return {};
 }
 
 Expected<void> ClusterRun::look_at_status() {
@@ -218,7 +233,10 @@ Expected<void> ClusterRun::look_at_status() {
     // Behind a root that has gone without a word another one waits before it leads.
     constexpr int64_t kMost = 12 * kSecond;
     if (now() - begun_ns_ < kMost) return {};
-    return fail(ErrorCode::Io, fmt::format("no root answers at {}", request_.url));
+    if (!no_root_) return fail(ErrorCode::Io, fmt::format("no root answers at {}", request_.url));
+    return fail(ErrorCode::Refused,
+                fmt::format("no root answers at {}, where 'clew root' is to run: {}", request_.url,
+                            no_root_->message));
   }
   if (heard_ns_ == 0) heard_ns_ = now();
   if (status->phase == Phase::Failed) return fail(ErrorCode::Io, status->reason);
@@ -333,13 +351,13 @@ Expected<void> stand(const ClusterRequest& request, int stop_descriptor, engine:
   return run.stand(stop_descriptor);
 }
 
-Expected<void> end_query(Bus& bus, const std::string& tenant, const std::string& url,
-                         const std::string& name) {
+Expected<void> end_query(Bus& bus, const ClusterRequest& request) {
   const MachineClock clock;
-  RemoteAnswers answers(bus, clock, tenant, url);
+  const std::string& name = request.name;
+  RemoteAnswers answers(bus, clock, request.tenant, request.url);
   CLEW_TRY(answers.begin());
   // Known, and then over.
-  Asker asker(bus, clock, tenant, Ask{.query = name});
+  Asker asker(bus, clock, request.tenant, Ask{.query = name}, request.key);
   bool has_asked = false;
   while (true) {
     const AnswerPart part = CLEW_TRY(answers.read(name, 1, 1));

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cluster/bus.h"
+#include "cluster/signing.h"
 #include "engine/run.h"
 #include "output/row_sink.h"
 
@@ -20,8 +21,9 @@ struct ClusterRequest {
   std::map<std::string, std::string> labels{};  // Of the nodes that are asked.
   // One more end of the bus.
   std::function<Expected<std::unique_ptr<Bus>>()> connect;
-  std::string url{};   // For messages.
-  std::string name{};  // Of a standing query: a word.
+  std::string url{};                // For messages.
+  std::string name{};               // Of a standing query: a word.
+  const SigningKey* key = nullptr;  // Borrowed: to sign with.
 };
 
 // Asks the root that leads, or brings one that does until the end. Runs until the query's end, or
@@ -34,8 +36,8 @@ Expected<void> ask_cluster(const ClusterRequest& request, int stop_descriptor,
 // it gives is read by its name (answers.h). Errors as above; Refused: the name is taken.
 Expected<void> stand(const ClusterRequest& request, int stop_descriptor, engine::Notices& notices);
 
-// Ends it, whoever has asked it. NotFound: there is none of this name.
-Expected<void> end_query(Bus& bus, const std::string& tenant, const std::string& url,
-                         const std::string& name);
+// Ends it (of the request only tenant, url, name and key matter), whoever has asked it; where nodes
+// want to know who asks, only the same key does. NotFound: there is none of this name.
+Expected<void> end_query(Bus& bus, const ClusterRequest& request);
 
 }  // namespace clew::cluster

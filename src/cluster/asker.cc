@@ -15,11 +15,14 @@ constexpr size_t kVersionsMax = 4096;
 
 }  // namespace
 
-Asker::Asker(Bus& bus, const Clock& clock, const std::string& tenant, Ask question)
+Asker::Asker(Bus& bus, const Clock& clock, const std::string& tenant, Ask question,
+             const SigningKey* key)
     : bus_(bus),
       clock_(clock),
+      tenant_(tenant),
       subjects_(tenant),
       question_(std::move(question)),
+      key_(key),
       heard_ns_(clock.monotonic_ns()) {
   question_.is_wanted = true;
 }
@@ -44,6 +47,7 @@ void Asker::end() {
 
 void Asker::ask() {
   next_ask_ns_ = clock_.monotonic_ns() + kAskPeriod;
+  if (key_ != nullptr) sign(question_, tenant_, *key_, clock_.realtime_ns());
   (void)bus_.publish(subjects_.ask(), to_bytes(question_));
 }
 

@@ -16,6 +16,7 @@
 #include "cluster/chunks.h"
 #include "cluster/clock.h"
 #include "cluster/message.h"
+#include "cluster/signing.h"
 #include "cluster/subjects.h"
 
 namespace clew::cluster {
@@ -29,8 +30,10 @@ struct AnsweredPane {
 
 class Asker {
  public:
-  // Both are borrowed. `question`: its query is a word that nobody else has.
-  Asker(Bus& bus, const Clock& clock, const std::string& tenant, Ask question);
+  // All are borrowed. `question`: its query is a word that nobody else has. `key`: null, or to sign
+  // with.
+  Asker(Bus& bus, const Clock& clock, const std::string& tenant, Ask question,
+        const SigningKey* key = nullptr);
 
   Expected<void> begin();
   void turn();
@@ -40,6 +43,7 @@ class Asker {
   void end();
 
   [[nodiscard]] const std::string& query() const { return question_.query; }
+  [[nodiscard]] const std::string& name() const { return question_.asker; }
   // What the root has said last; none: no root was heard.
   [[nodiscard]] const std::optional<Status>& status() const { return status_; }
   // For how long the root was not heard, at least.
@@ -62,8 +66,10 @@ class Asker {
 
   Bus& bus_;
   const Clock& clock_;
+  std::string tenant_;
   Subjects subjects_;
   Ask question_;
+  const SigningKey* key_;
   std::optional<Status> status_;
   int64_t heard_ns_;
   int64_t next_ask_ns_ = 0;

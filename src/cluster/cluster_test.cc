@@ -26,7 +26,7 @@ class Cluster : public testing::Test {
   void add_node(const std::string& name, Labels labels = {}, uint64_t incarnation = 1,
                 const std::string& spill = {}) {
     nodes_[name] = std::make_unique<TestNode>(hub().connect(), name, clock_, truth_,
-                                              std::move(labels), incarnation, spill);
+                                              std::move(labels), incarnation, nullptr, spill);
     ASSERT_TRUE(nodes_[name]->node.begin());
   }
   void add_root(const std::string& name) {
@@ -261,6 +261,47 @@ TEST_F(Cluster, HasAStandingQueryGoOnWithoutItsAsker) {
   asker_->asker.end();
   run(5 * kSecond);
   EXPECT_TRUE(nodes_["a"]->node.is_done());
+}
+
+TEST_F(Cluster, HasAStandingQueryCountAgainBehindALeaseWithoutARoot) {
+  add_root("r1");
+  add_node("a");
+  ask(Gives::Panes, {}, true);
+  run(3 * kSecond);
+  root_.reset();
+  run(40 * kSecond);
+  EXPECT_TRUE(nodes_["a"]->node.is_done());
+  const size_t before = truth_.size();
+  add_root("r2");
+  run(20 * kSecond);
+  EXPECT_FALSE(nodes_["a"]->node.is_done());
+  EXPECT_GT(truth_.size(), before + 5);
+  ASSERT_TRUE(finish());
+}
+
+// What a store has is its root's: nodes would forget what is nowhere else.
+TEST_F(Cluster, HasNoRootWithoutAStoreWhereOneIsAway) {
+  const TestFolder folder;
+  std::unique_ptr<Store> store = Store::open(folder.path()).value();
+  auto owner = std::make_unique<TestRoot>(hub().connect(), "r1", clock_, store.get());
+  ASSERT_TRUE(owner->root.begin());
+  root_ = std::move(owner);
+  add_node("a");
+  ask(Gives::Panes, {}, true);
+  run(3 * kSecond);
+  root_.reset();
+  add_root("r2");
+  run(20 * kSecond);
+  EXPECT_FALSE(root_->root.leads());
+  store.reset();
+  store = Store::open(folder.path()).value();
+  root_ = std::make_unique<TestRoot>(hub().connect(), "r3", clock_, store.get());
+  ASSERT_TRUE(root_->root.begin());
+  run(10 * kSecond);
+  EXPECT_TRUE(root_->root.leads());
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+  root_.reset();
 }
 
 // A root that knows nothing of it is asked under the same name.

@@ -177,6 +177,7 @@ Expected<void> Merge::restore(const StoredAnswer& stored) {
               .is_changed = false};
     panes_.emplace(one.pane, std::move(open));
   }
+  forgotten_ = stored.left_out;
   if (stored.total) total_ = CLEW_TRY(aggregate::table_of(*stored.total));
   return {};
 }

@@ -53,6 +53,8 @@ template <>
 constexpr uint16_t kKindOf<AnswerList> = 15;
 template <>
 constexpr uint16_t kKindOf<AnswerPart> = 16;
+template <>
+constexpr uint16_t kKindOf<SignedQuery> = 17;
 
 // All members of a struct: a new one does not compile until it stands here, too. Those between a
 // root and whoever asks.
@@ -60,18 +62,26 @@ template <typename T>
 auto fields_of_asking(T& value) {
   using Plain = std::remove_const_t<T>;
   if constexpr (std::is_same_v<Plain, Ask>) {
-    auto& [query, is_wanted, is_standing, text, name_patterns, labels, width_ns, gives, root,
-           has_rows] = value;
-    return std::tie(query, is_wanted, is_standing, text, name_patterns, labels, width_ns, gives,
-                    root, has_rows);
+    auto& [query, is_wanted, is_standing, asker, text, name_patterns, labels, width_ns, gives, root,
+           has_rows, signature] = value;
+    return std::tie(query, is_wanted, is_standing, asker, text, name_patterns, labels, width_ns,
+                    gives, root, has_rows, signature);
+  } else if constexpr (std::is_same_v<Plain, SignedQuery>) {
+    auto& [tenant, query, is_wanted, is_standing, text, name_patterns, labels, width_ns,
+           signature] = value;
+    return std::tie(tenant, query, is_wanted, is_standing, text, name_patterns, labels, width_ns,
+                    signature);
+  } else if constexpr (std::is_same_v<Plain, Signature>) {
+    auto& [key, issued_ns, expires_ns, rest, bytes] = value;
+    return std::tie(key, issued_ns, expires_ns, rest, bytes);
   } else if constexpr (std::is_same_v<Plain, Refusal>) {
     auto& [reason, node, nodes] = value;
     return std::tie(reason, node, nodes);
   } else if constexpr (std::is_same_v<Plain, Status>) {
-    auto& [query, phase, reason, answered, nodes, meant, armed, silent, refusals, lost, root,
+    auto& [query, phase, reason, answered, asker, nodes, meant, armed, silent, refusals, lost, root,
            has_store, first_row, rows] = value;
-    return std::tie(query, phase, reason, answered, nodes, meant, armed, silent, refusals, lost,
-                    root, has_store, first_row, rows);
+    return std::tie(query, phase, reason, answered, asker, nodes, meant, armed, silent, refusals,
+                    lost, root, has_store, first_row, rows);
   } else if constexpr (std::is_same_v<Plain, Read>) {
     auto& [reader, request, query, first, last] = value;
     return std::tie(reader, request, query, first, last);
@@ -88,8 +98,8 @@ auto fields_of_asking(T& value) {
     auto& [pane, version, table] = value;
     return std::tie(pane, version, table);
   } else if constexpr (std::is_same_v<Plain, AnswerPart>) {
-    auto& [is_known, want, phase, answered, given, panes, is_last, total, losses] = value;
-    return std::tie(is_known, want, phase, answered, given, panes, is_last, total, losses);
+    auto& [is_known, want, phase, answered, given, panes, is_last, total, losses, lost] = value;
+    return std::tie(is_known, want, phase, answered, given, panes, is_last, total, losses, lost);
   } else {
     static_assert(std::is_same_v<Plain, RowUpdate>);
     auto& [query, revision, root, number, pane, version, is_final, table] = value;
@@ -114,15 +124,17 @@ auto fields_of(T& value) {
     auto& [keys_max, partial_bytes_max, spill_bytes_max] = value;
     return std::tie(keys_max, partial_bytes_max, spill_bytes_max);
   } else if constexpr (std::is_same_v<Plain, Control>) {
-    auto& [want_revision, time_ns, query, revision, is_wanted, is_standing, digest, text,
-           name_patterns, labels, epoch_ns, width_ns, gives, lease_ns, limits, unknown, safe] =
-        value;
-    return std::tie(want_revision, time_ns, query, revision, is_wanted, is_standing, digest, text,
-                    name_patterns, labels, epoch_ns, width_ns, gives, lease_ns, limits, unknown,
-                    safe);
+    auto& [want_revision, time_ns, query, revision, is_wanted, is_standing, has_store, asker,
+           digest, text, name_patterns, labels, epoch_ns, width_ns, gives, lease_ns, limits,
+           unknown, safe, signature] = value;
+    return std::tie(want_revision, time_ns, query, revision, is_wanted, is_standing, has_store,
+                    asker, digest, text, name_patterns, labels, epoch_ns, width_ns, gives, lease_ns,
+                    limits, unknown, safe, signature);
   } else if constexpr (std::is_same_v<Plain, NodeQuery>) {
-    auto& [query, revision, state, closed, schema, answered, reason, lost, merged] = value;
-    return std::tie(query, revision, state, closed, schema, answered, reason, lost, merged);
+    auto& [query, revision, state, closed, schema, answered, reason, lost, sequence, merged] =
+        value;
+    return std::tie(query, revision, state, closed, schema, answered, reason, lost, sequence,
+                    merged);
   } else if constexpr (std::is_same_v<Plain, Beat>) {
     auto& [node, incarnation, version, labels, want_revision, spill_bytes, clock_offset_ns,
            queries] = value;
@@ -132,8 +144,8 @@ auto fields_of(T& value) {
     auto& [query, revision, node, incarnation, pane, table] = value;
     return std::tie(query, revision, node, incarnation, pane, table);
   } else if constexpr (std::is_same_v<Plain, Spilled>) {
-    auto& [query, revision, incarnation, pane, table] = value;
-    return std::tie(query, revision, incarnation, pane, table);
+    auto& [tenant, node, query, revision, incarnation, pane, table] = value;
+    return std::tie(tenant, node, query, revision, incarnation, pane, table);
   } else if constexpr (std::is_same_v<Plain, SafePanes>) {
     auto& [query, revision, incarnation, mark] = value;
     return std::tie(query, revision, incarnation, mark);
@@ -358,7 +370,7 @@ bool is_right(const Partial& message) {
 }
 
 bool is_right(const Spilled& message) {
-  return is_name(message.query);
+  return is_name(message.query) && is_name(message.node) && is_name(message.tenant);
 }
 
 bool is_right(const Again& message) {
@@ -443,6 +455,7 @@ template Bytes to_bytes(const AnswerPart&);
 template Bytes to_bytes(const AnswerList&);
 template Bytes to_bytes(const Found&);
 template Bytes to_bytes(const Read&);
+template Bytes to_bytes(const SignedQuery&);
 template Expected<Control> read_as(std::span<const std::byte>);
 template Expected<Beat> read_as(std::span<const std::byte>);
 template Expected<Partial> read_as(std::span<const std::byte>);

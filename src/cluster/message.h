@@ -82,6 +82,29 @@ struct SafePanes {
   bool operator==(const SafePanes&) const = default;
 };
 
+// Who wants a query (signing.h): of a message that is not signed the key is zero.
+struct Signature {
+  std::array<std::byte, 32> key{};  // Ed25519, the public one.
+  int64_t issued_ns = 0;            // Of the time of day: from when
+  int64_t expires_ns = 0;           // to when it holds.
+  Digest rest{};                    // Of what was asked beside, which nodes do not get.
+  std::array<std::byte, 64> bytes{};
+  bool operator==(const Signature&) const = default;
+};
+
+// What it is over; nobody sends that.
+struct SignedQuery {
+  std::string tenant{};
+  std::string query{};
+  bool is_wanted = true;
+  bool is_standing = false;
+  std::string text{};
+  std::vector<std::string> name_patterns{};
+  std::map<std::string, std::string> labels{};
+  int64_t width_ns = 1;
+  Signature signature{};  // Without its bytes.
+};
+
 // ctl.all, ctl.N: what the root wants of one query; without a query, as the answer to a beat, only
 // the revision of all that is wanted and the root's time. A node that has another revision reads
 // key `want`.
@@ -92,6 +115,8 @@ struct Control {
   uint64_t revision = 0;
   bool is_wanted = false;
   bool is_standing = false;                     // Also when nobody listens.
+  bool has_store = false;                       // Its root keeps what it has merged.
+  std::string asker{};                          // Ask::asker
   Digest digest{};                              // Of the text.
   std::string text{};                           // Empty: who does not have it reads it.
   std::vector<std::string> name_patterns{};     // Of processes, beside what the text says.
@@ -104,6 +129,7 @@ struct Control {
   // As the answer to a beat: queries of which the root lacks NodeQuery::answered.
   std::vector<std::string> unknown{};
   std::vector<SafePanes> safe{};  // Of the node, also those of its lives before.
+  Signature signature{};          // Of whoever asked, as it was renewed last.
   bool operator==(const Control&) const = default;
 };
 
@@ -118,6 +144,7 @@ struct NodeQuery {
   std::string answered{};  // its text in normal form; empty where the root has it.
   std::string reason{};    // Why it was refused or lost.
   std::vector<PaneRange> lost{};
+  uint64_t sequence = 0;            // Of the log: of the last that was sent.
   std::vector<PaneRange> merged{};  // Each is counted in its last pane. They ascend.
   bool operator==(const NodeQuery&) const = default;
 };
@@ -166,6 +193,8 @@ struct Partial {
 
 // A partial in a node's file (spill_folder.h); the table is whole.
 struct Spilled {
+  std::string tenant{};
+  std::string node{};
   std::string query{};
   uint64_t revision = 0;
   Incarnation incarnation{};
@@ -200,6 +229,7 @@ struct Ask {
   std::string query{};  // A word that nobody else has.
   bool is_wanted = true;
   bool is_standing = false;
+  std::string asker{};  // Who asks, as a word that nobody else has; to end it: empty, or the same.
   std::string text{};
   std::vector<std::string> name_patterns{};
   std::map<std::string, std::string> labels{};
@@ -207,6 +237,7 @@ struct Ask {
   Gives gives = Gives::Panes;
   std::string root{};     // Of whose RowUpdates
   uint64_t has_rows = 0;  // all up to this number have come.
+  Signature signature{};  // Over all of this.
   bool operator==(const Ask&) const = default;
 };
 
@@ -258,9 +289,10 @@ struct AnswerPart {
   std::string answered{};  // NodeQuery::answered
   PaneRange given{};       // From the first pane that was given to the last.
   std::vector<AnswerPane> panes{};
-  bool is_last = true;  // Of what was asked for nothing is missing.
-  Bytes total{};        // Gives::AtEnd, at the end.
-  Bytes losses{};       // So far, as a table without rows.
+  bool is_last = true;              // Of what was asked for nothing is missing.
+  Bytes total{};                    // Gives::AtEnd, at the end.
+  Bytes losses{};                   // So far, as a table without rows.
+  std::vector<std::string> lost{};  // Beside these, in words.
   bool operator==(const AnswerPart&) const = default;
 };
 
@@ -278,6 +310,7 @@ struct Status {
   Phase phase = Phase::Installing;
   std::string reason{};    // Why it failed.
   std::string answered{};  // NodeQuery::answered, of whoever was armed first.
+  std::string asker{};     // Whose query it is.
   uint64_t nodes = 0;      // That are there,
   uint64_t meant = 0;      // that have the labels,
   uint64_t armed = 0;      // that count,

@@ -28,6 +28,15 @@ inline Chunk example_chunk() {
           .bytes = {std::byte{1}, std::byte{0}, std::byte{0xFF}}};
 }
 
+inline Signature example_signature() {
+  Signature signature = {.issued_ns = 1'700'000'000'000'000'000,
+                         .expires_ns = 1'700'000'300'000'000'000};
+  signature.key[31] = std::byte{7};
+  signature.rest[0] = std::byte{8};
+  signature.bytes[63] = std::byte{9};
+  return signature;
+}
+
 inline Control example_control() {
   Control control = {.want_revision = 7, .time_ns = -5, .query = "q1", .revision = 2};
   control.is_wanted = true;
@@ -43,6 +52,7 @@ inline Control example_control() {
   control.unknown = {"q2"};
   control.safe = {{.query = "q1", .revision = 2, .incarnation = example_incarnation(1), .mark = -1},
                   {.query = "q2", .mark = 41}};
+  control.signature = example_signature();
   return control;
 }
 
@@ -72,7 +82,9 @@ inline Partial example_partial() {
 }
 
 inline Spilled example_spilled() {
-  return {.query = "q1",
+  return {.tenant = "shop",
+          .node = "n-1",
+          .query = "q1",
           .revision = 2,
           .incarnation = example_incarnation(1),
           .pane = 41,
@@ -107,7 +119,8 @@ inline Ask example_ask() {
           .width_ns = 5,
           .gives = Gives::Windows,
           .root = "r_1",
-          .has_rows = 3};
+          .has_rows = 3,
+          .signature = example_signature()};
 }
 
 inline Status example_status() {

@@ -113,6 +113,12 @@ std::string NatsAddress::shown() const {
   return all;
 }
 
+bool is_loopback(std::string_view host) {
+  // A name that begins as an address does is anybody's.
+  const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return host == "localhost" || host == "::1" || (is_number && host.substr(0, 4) == "127.");
+}
+
 Expected<NatsAddress> parse_nats_address(std::string_view text) {
   NatsAddress address;
   for (std::string_view rest = text; !rest.empty() || address.servers.empty();) {

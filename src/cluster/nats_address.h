@@ -23,6 +23,9 @@ struct NatsAddress {
   [[nodiscard]] std::string shown() const;
 };
 
+// Whether what is sent there stays on this machine: "localhost", 127.x.y.z, ::1.
+bool is_loopback(std::string_view host);
+
 // InvalidQuery: it is none.
 Expected<NatsAddress> parse_nats_address(std::string_view text);
 

@@ -51,5 +51,12 @@ TEST(NatsAddress, ThatIsNoneIsRefusedInOneLine) {
   }
 }
 
+TEST(NatsAddress, OfLoopbackIsToldFromNamesThatLookLikeIt) {
+  for (const char* host : {"localhost", "127.0.0.1", "127.1.2.3", "::1"})
+    EXPECT_TRUE(is_loopback(host)) << host;
+  for (const char* host : {"", "127.example.org", "localhost.example.org", "10.0.0.1", "::", "1"})
+    EXPECT_FALSE(is_loopback(host)) << host;
+}
+
 }  // namespace
 }  // namespace clew::cluster

@@ -486,6 +486,7 @@ void NatsConnection::on_error(natsConnection* connection, natsSubscription*, nat
     shared.changed.notify_one();
     if (is_asked || is_pattern) return;
   }
+  if (status == NATS_NOT_PERMITTED) text = "the server does not permit this end something: " + text;
   if (status == NATS_SLOW_CONSUMER) text = "messages come faster than they are taken";
   shared.arrivals.complain(text.empty() ? fmt::format("libnats: {}", natsStatus_GetText(status))
                                         : std::move(text));

@@ -8,6 +8,7 @@
 
 #include "cluster/digest.h"
 #include "cluster/names.h"
+#include "stream/pane.h"
 
 namespace clew::cluster {
 namespace {
@@ -56,6 +57,7 @@ void Node::turn() {
     hear(*message);
   if (!is_want_known_ && was_connected_ && clock_.monotonic_ns() >= next_read_ns_) read_want();
   expire();
+  rearm();
   for (auto& [query, task] : tasks_) {
     take(task);
     send(task);
@@ -148,7 +150,7 @@ void Node::read_want() {
   is_want_known_ = false;
   next_read_ns_ = clock_.monotonic_ns() + kRetry;
   const auto found = bus_.get(bucket_of(options_.tenant), kWantKey);
-  if (!found) return;
+  if (!found) return tell_refusal(found.error());
   Want want;
   if (*found) {
     const auto read = read_as<Want>((*found)->bytes);
@@ -157,7 +159,10 @@ void Node::read_want() {
   }
   for (const WantedQuery& each : want.queries) {
     const auto known = tasks_.find(each.query);
-    if (known != tasks_.end() && known->second.want.revision == each.revision) continue;
+    // A signature may be newer.
+    const bool is_renewed = options_.roles != nullptr;
+    if (!is_renewed && known != tasks_.end() && known->second.want.revision == each.revision)
+      continue;
     const auto entry = bus_.get(bucket_of(options_.tenant), want_key(each.query));
     if (!entry) return;
     const auto control = *entry ? read_as<Control>((*entry)->bytes) : fail(ErrorCode::Io, "");
@@ -182,6 +187,7 @@ void Node::apply(const Control& want) {
   if (known != tasks_.end() && known->second.want.revision == want.revision) {
     // The same once more: its root has forgotten what we said.
     known->second.is_answered_new = true;
+    renew(known->second, want);
     return;
   }
   if (known != tasks_.end()) {
@@ -190,9 +196,12 @@ void Node::apply(const Control& want) {
     tasks_.erase(known);
   }
   if (!has_labels(options_.labels, want.labels)) return;
-  const SpillOwner owner{
-      .query = want.query, .revision = want.revision, .incarnation = options_.incarnation};
-  Outbox outbox(options_.name, Spill(owner, options_.spill_bytes_max, spill_));
+  const SpillOwner owner{.tenant = options_.tenant,
+                         .node = options_.name,
+                         .query = want.query,
+                         .revision = want.revision,
+                         .incarnation = options_.incarnation};
+  Outbox outbox(Spill(owner, options_.spill_bytes_max, spill_));
   Task& task =
       tasks_
           .emplace(want.query, Task{.want = want, .session = nullptr, .outbox = std::move(outbox)})
@@ -212,19 +221,47 @@ void Node::arm(Task& task) {
   }
   if (digest_of(task.want.text) != task.want.digest)
     return close(task, "the query's text is not what was announced");
+  auto role = role_of(task.want);
+  if (!role) return close(task, role.error().message);
+  task.role = *role;
   auto session = sessions_.begin({.text = task.want.text,
                                   .name_patterns = task.want.name_patterns,
                                   .epoch_ns = task.want.epoch_ns,
                                   .width_ns = task.want.width_ns,
-                                  .offset_ns = offset_ns_});
+                                  .offset_ns = offset_ns_,
+                                  .role = std::move(*role)});
   if (!session) return close(task, session.error().message);
   task.session = std::move(*session);
   notes_.push_back(fmt::format("query {} is wanted", task.want.query));
 }
 
+// Of who signed it; nothing, where everybody may ask. The session's own check, which knows what the
+// names mean here, is behind this one.
+Expected<std::optional<Role>> Node::role_of(const Control& want) {
+  if (options_.roles == nullptr) return std::optional<Role>();
+  CLEW_TRY(check_signature(want, options_.tenant, clock_.realtime_ns()));
+  if (ended_.has(want.query, want.signature))
+    return fail(ErrorCode::Refused, "the query has ended: its signature is not for another time");
+  const Role* const role = CLEW_TRY(options_.roles->role_of(want.signature.key));
+  CLEW_TRY(check_text(*role, {.name = "query", .text = want.text}, want.name_patterns));
+  return std::optional(*role);
+}
+
+// The same query, signed later by the same one: it may go on for longer.
+void Node::renew(Task& task, const Control& want) {
+  if (options_.roles == nullptr || want.signature == task.want.signature) return;
+  Control renewed = task.want;
+  renewed.signature = want.signature;
+  const bool is_its = want.signature.key == task.want.signature.key &&
+                      want.signature.issued_ns > task.want.signature.issued_ns &&
+                      check_signature(renewed, options_.tenant, clock_.realtime_ns());
+  if (is_its) task.want.signature = want.signature;
+}
+
 // No more is wanted of it.
 void Node::end(Task& task) {
-  task.is_wanted = false;
+  if (std::exchange(task.is_wanted, false) && options_.roles != nullptr)
+    ended_.add(task.want.query, clock_.realtime_ns());
   if (task.session == nullptr || task.said.state == NodeState::Draining) return;
   task.said.state = NodeState::Draining;
   task.session->stop();
@@ -247,17 +284,47 @@ bool Node::is_done() const {
   });
 }
 
+// Why it may not go on; empty: it may.
+std::string Node::why_over(const Task& task) const {
+  if (options_.roles == nullptr) return "";
+  if (clock_.realtime_ns() >= task.want.signature.expires_ns)
+    return "its signature holds no more, and none that is newer has come";
+  const auto role = options_.roles->role_of(task.want.signature.key);
+  if (!role) return role.error().message + " any more";
+  return **role == task.role ? "" : fmt::format("role '{}' has changed", (*role)->name);
+}
+
 // Whoever wanted it does not answer any more: it may be there for nobody.
 void Node::expire() {
   const int64_t silent = clock_.monotonic_ns() - heard_ns_;
   for (auto& [query, task] : tasks_) {
-    const bool is_over = silent > static_cast<int64_t>(task.want.lease_ns);
-    if (!is_over || task.session == nullptr || task.said.state != NodeState::Armed) continue;
-    notes_.push_back(
-        fmt::format("query {}: no root has answered for {} s, its probes are taken out", query,
-                    silent / kSecond));
+    if (task.session == nullptr || task.said.state != NodeState::Armed) continue;
+    const bool is_unheard = silent > static_cast<int64_t>(task.want.lease_ns);
+    const std::string why = is_unheard
+                                ? fmt::format("no root has answered for {} s", silent / kSecond)
+                                : why_over(task);
+    if (why.empty()) continue;
+    notes_.push_back(fmt::format("query {}: {}, its probes are taken out", query, why));
+    if (!is_unheard) task.said.reason = why;
     task.said.state = NodeState::Expired;
     task.session->stop();
+    wants_beat_ = true;
+  }
+}
+
+// A root is there again, and wants what it wanted.
+void Node::rearm() {
+  const int64_t now = clock_.monotonic_ns();
+  for (auto& [query, task] : tasks_) {
+    const bool has_expired =
+        task.said.state == NodeState::Expired && task.session == nullptr && task.is_wanted;
+    if (!has_expired || now - heard_ns_ > kBeatPeriod * 2 || !why_over(task).empty()) continue;
+    const stream::Panes panes{.epoch_ns = task.want.epoch_ns, .width_ns = task.want.width_ns};
+    // A pane is one session's.
+    if (panes.number_of(now + offset_ns_) <= task.taken) continue;
+    task.said.state = NodeState::Offered;
+    task.said.reason.clear();
+    arm(task);
     wants_beat_ = true;
   }
 }
@@ -307,7 +374,7 @@ void Node::close(Task& task, const std::string& why) {
   const NodeState problem = was_armed ? NodeState::Lost : NodeState::Refused;
   const bool is_expired = task.said.state == NodeState::Expired;
   if (!is_expired) task.said.state = why.empty() ? NodeState::Closed : problem;
-  task.said.reason = why;
+  if (!is_expired || !why.empty()) task.said.reason = why;
   if (!why.empty()) notes_.push_back(fmt::format("query {}: {}", task.want.query, why));
   wants_beat_ = true;
 }
@@ -316,6 +383,7 @@ void Node::close(Task& task, const std::string& why) {
 
 void Node::send(Task& task) {
   const bool has_sent = task.outbox.send(bus_, subjects_, clock_);
+  if (const auto refusal = task.outbox.take_refusal()) tell_refusal(*refusal);
   const Pane closed = task.outbox.spill().next() == nullptr ? task.taken : task.outbox.sent();
   if (closed > task.said.closed) task.said.closed = closed;
   if (has_sent) wants_beat_ = true;
@@ -326,22 +394,52 @@ void Node::send(Task& task) {
 Expected<void> Node::inherit() {
   if (spill_ == nullptr || !heritage_.empty()) return {};
   for (const LeftFile& left : CLEW_TRY(spill_->take_left())) {
+    // Under another name it would be counted once more.
+    if (left.owner.tenant != options_.tenant || left.owner.node != options_.name) {
+      notes_.push_back(
+          fmt::format("query {}: what node {} has left in the spill folder stays there",
+                      left.owner.query, left.owner.node));
+      continue;
+    }
     const auto same = std::find_if(heritage_.begin(), heritage_.end(), [&](const Heritage& each) {
       const SpillOwner& owner = each.outbox.spill().owner();
-      return is_of(owner, left.query, left.revision) && owner.incarnation == left.incarnation;
+      return is_of(owner, left.owner.query, left.owner.revision) &&
+             owner.incarnation == left.owner.incarnation;
     });
     if (same != heritage_.end()) {
       same->outbox.spill().add(left);
       continue;
     }
-    const SpillOwner owner{
-        .query = left.query, .revision = left.revision, .incarnation = left.incarnation};
-    Heritage one{.outbox = Outbox(options_.name, Spill(owner, options_.spill_bytes_max, spill_))};
+    Heritage one{.outbox = Outbox(Spill(left.owner, options_.spill_bytes_max, spill_))};
     one.outbox.spill().add(left);
-    notes_.push_back(fmt::format("query {}: sends what the node before has left", left.query));
+    notes_.push_back(
+        fmt::format("query {}: sends what the node before has left", left.owner.query));
     heritage_.push_back(std::move(one));
   }
+  if (spill_->unreadable() != 0) {
+    notes_.push_back(
+        fmt::format("{} files in the spill folder are damaged, or of another version, "
+                    "and stay there",
+                    spill_->unreadable()));
+  }
   return {};
+}
+
+// Whoever waits for a query waits for that, too.
+void Node::add_heritage(Beat& said) const {
+  for (const Heritage& one : heritage_) {
+    if (one.sent_ns != 0) continue;
+    const SpillOwner& owner = one.outbox.spill().owner();
+    const auto known = std::find_if(
+        said.queries.begin(), said.queries.end(),
+        [&owner](const NodeQuery& each) { return is_of(owner, each.query, each.revision); });
+    if (known == said.queries.end()) {
+      said.queries.push_back(
+          {.query = owner.query, .revision = owner.revision, .state = NodeState::Draining});
+    } else if (known->state != NodeState::Armed) {
+      known->state = NodeState::Draining;
+    }
+  }
 }
 
 // Until it is marked, or no root knows the query any more.
@@ -355,6 +453,13 @@ void Node::send_heritage() {
     if (is_sent && now - one.sent_ns > kHeritageWait) one.outbox.spill().forget(kAll);
   }
   std::erase_if(heritage_, [](const Heritage& each) { return each.outbox.spill().empty(); });
+}
+
+// What is not permitted is tried again, in case that changes, and told once.
+void Node::tell_refusal(const Error& error) {
+  if (error.code != ErrorCode::Refused || error.message == refusal_) return;
+  refusal_ = error.message;
+  notes_.push_back("the server does not permit what a node does: " + error.message);
 }
 
 void Node::beat() {
@@ -371,24 +476,33 @@ void Node::beat() {
     said.spill_bytes += spill.bytes();
     task.said.lost = spill.lost();
     task.said.merged = spill.merged();
+    task.said.sequence = task.outbox.sequence();
     NodeQuery& one = said.queries.emplace_back(task.said);
     // Whoever waits for it waits for what was counted.
     const bool is_sent = task.said.closed == task.taken;
     if (task.session == nullptr && !is_sent) one.state = NodeState::Draining;
     if (std::exchange(task.is_answered_new, false)) one.answered = task.answered;
   }
+  add_heritage(said);
   if (!bus_.publish(subjects_.beat(options_.name), to_bytes(said))) wants_beat_ = true;
 }
 
-// Nobody waits for what has ended and is safe. What no root takes is kept for a lease.
+// Nobody waits for what has ended and is safe. What no root takes is kept for a lease, and what was
+// not sent until it is.
 void Node::forget_closed() {
   const int64_t now = clock_.monotonic_ns();
-  std::erase_if(tasks_, [now](const auto& each) {
-    const Task& task = each.second;
-    if (task.session != nullptr || task.is_wanted) return false;
+  for (auto each = tasks_.begin(); each != tasks_.end();) {
+    Task& task = each->second;
+    const bool is_over = task.session == nullptr && !task.is_wanted;
     const bool is_old = now - task.ended_ns > static_cast<int64_t>(task.want.lease_ns);
-    return is_old || (task.outbox.spill().empty() && now - task.ended_ns > 2 * kBeatPeriod);
-  });
+    const bool is_safe = task.outbox.spill().empty();
+    if (!is_over || !(is_old || (is_safe && now - task.ended_ns > 2 * kBeatPeriod))) {
+      ++each;
+      continue;
+    }
+    if (!is_safe) heritage_.push_back({.outbox = std::move(task.outbox)});
+    each = tasks_.erase(each);
+  }
 }
 
 }  // namespace clew::cluster

@@ -25,6 +25,8 @@
 #include "cluster/message.h"
 #include "cluster/node_session.h"
 #include "cluster/outbox.h"
+#include "cluster/roles.h"
+#include "cluster/signing.h"
 #include "cluster/spill_folder.h"
 #include "cluster/subjects.h"
 
@@ -39,6 +41,7 @@ struct NodeOptions {
   std::string version{};  // Of clew.
   Incarnation incarnation{};
   size_t spill_bytes_max = size_t{16} << 20;  // Of each query.
+  const Roles* roles = nullptr;  // Borrowed. Null: whoever may speak to it may ask all.
 };
 
 class Node {
@@ -67,8 +70,9 @@ class Node {
 
  private:
   struct Task {
-    Control want;
+    Control want;                          // With the newest signature.
     std::unique_ptr<NodeSession> session;  // Null: none runs.
+    std::optional<Role> role{};            // As it was when this was begun.
     NodeQuery said{};
     std::string answered{};        // NodeQuery::answered,
     bool is_answered_new = false;  // which the root has not heard.
@@ -92,14 +96,20 @@ class Node {
   void read_want();
   void apply(const Control& want);
   void arm(Task& task);
+  [[nodiscard]] Expected<std::optional<Role>> role_of(const Control& want);
+  void renew(Task& task, const Control& want);
+  [[nodiscard]] std::string why_over(const Task& task) const;
   void end(Task& task);
   void take(Task& task);
   void take(Task& task, Frame& frame);
   void close(Task& task, const std::string& why);
   void send(Task& task);
   void send_heritage();
+  void add_heritage(Beat& said) const;
+  void tell_refusal(const Error& error);
   void beat();
   void expire();
+  void rearm();
   void forget_closed();
 
   Bus& bus_;
@@ -119,6 +129,8 @@ class Node {
   int64_t root_offset_ns_ = 0;
   bool was_connected_ = false;
   bool wants_beat_ = true;
+  Ended ended_;
+  std::string refusal_;  // By the server, as it was told last.
   std::vector<std::string> notes_;
 };
 

@@ -29,6 +29,7 @@ bool Outbox::send(Bus& bus, const Subjects& subjects, const Clock& clock) {
       spill_.drop(*kept);
       continue;
     }
+    kept->was_tried = true;
     if (!append(bus, subjects, *kept, *table)) {
       next_ns_ = clock.monotonic_ns() + kSendRetry;
       return has_sent;
@@ -49,7 +50,7 @@ bool Outbox::append(Bus& bus, const Subjects& subjects, const Spill::Kept& kept,
   const SpillOwner& owner = spill_.owner();
   Partial partial{.query = owner.query,
                   .revision = owner.revision,
-                  .node = node_,
+                  .node = owner.node,
                   .incarnation = owner.incarnation,
                   .pane = kept.pane};
   auto chunks = split(table);
@@ -61,7 +62,9 @@ bool Outbox::append(Bus& bus, const Subjects& subjects, const Spill::Kept& kept,
                     partial.incarnation.start_ns, partial.pane, partial.table.index);
     const auto appended =
         bus.append(subjects.partial(partial.query, kShard, partial.node), id, to_bytes(partial));
+    if (!appended) refusal_ = appended.error();
     if (!appended) return false;
+    sequence_ = std::max(sequence_, *appended);
   }
   return true;
 }

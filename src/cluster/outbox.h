@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "cluster/bus.h"
 #include "cluster/clock.h"
@@ -15,7 +18,7 @@ namespace clew::cluster {
 
 class Outbox {
  public:
-  Outbox(std::string node, Spill spill) : node_(std::move(node)), spill_(std::move(spill)) {}
+  explicit Outbox(Spill spill) : spill_(std::move(spill)) {}
 
   [[nodiscard]] Spill& spill() { return spill_; }
   [[nodiscard]] const Spill& spill() const { return spill_; }
@@ -24,15 +27,20 @@ class Outbox {
   bool send(Bus& bus, const Subjects& subjects, const Clock& clock);
   // This pane and all before it were sent, of those that were there.
   [[nodiscard]] Pane sent() const { return sent_; }
+  // The last entry of the log that was told.
+  [[nodiscard]] uint64_t sequence() const { return sequence_; }
+  // Why the last one was not taken, since the last time.
+  std::optional<Error> take_refusal() { return std::exchange(refusal_, std::nullopt); }
   // More waits: not before this moment (CLOCK_MONOTONIC).
   [[nodiscard]] int64_t next_ns() const { return next_ns_; }
 
  private:
   bool append(Bus& bus, const Subjects& subjects, const Spill::Kept& kept, const Bytes& table);
 
-  std::string node_;
   Spill spill_;
   Pane sent_ = std::numeric_limits<Pane>::min();
+  uint64_t sequence_ = 0;
+  std::optional<Error> refusal_;
   int64_t next_ns_ = 0;
 };
 

@@ -84,6 +84,12 @@ Expected<void> show_results(Answers& answers, const ResultsWanted& wanted, outpu
   if (!part) return tl::unexpected(part.error());
   if (part->answered.empty())
     return fail(ErrorCode::NotFound, "no node has answered '" + wanted.query + "'");
+  const bool are_some = wanted.first != 1 || wanted.last != std::numeric_limits<uint64_t>::max();
+  if (are_some && part->want.gives == Gives::Windows) {
+    return fail(ErrorCode::InvalidQuery,
+                "windows are put together from all that was counted: of this query no intervals "
+                "can be chosen");
+  }
   const auto rows = CLEW_TRY(AnsweredRows::of(part->answered, sink));
   CLEW_TRY(wanted.accept(rows->columns()));
   sink.begin(rows->columns(), output::RowMode::Table);
@@ -98,6 +104,7 @@ Expected<void> show_results(Answers& answers, const ResultsWanted& wanted, outpu
     CLEW_TRY(give_panes(*part, *rows));
   }
   collect::Losses losses = CLEW_TRY(aggregate::table_of(part->losses)).losses;
+  losses.lost.insert(losses.lost.end(), part->lost.begin(), part->lost.end());
   rows->finish(losses);
   sink.finish(losses);
   sink.flush();

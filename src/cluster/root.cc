@@ -83,7 +83,7 @@ void Root::lead() {
   if (now < next_lead_ns_) return;
   next_lead_ns_ = now + kLeadPeriod;
   const auto known = bus_.get(bucket_of(options_.tenant), kRootKey);
-  if (!known) return;
+  if (!known) return tell_refusal(known.error());
   const Revised key = known->value_or(Revised{});
   if (key.revision != std::exchange(leader_revision_, key.revision)) leader_seen_ns_ = now;
   const auto leader = read_as<Leader>(key.bytes);
@@ -93,10 +93,11 @@ void Root::lead() {
     leads_ = false;
   }
   const bool is_vacant = key.bytes.empty() || now - leader_seen_ns_ >= options_.takeover_ns;
-  if (!is_ours && !is_vacant) return;
+  if (!is_ours && (!is_vacant || (store_ == nullptr && has_stored_queries()))) return;
   const auto put = bus_.put(bucket_of(options_.tenant), kRootKey,
                             to_bytes(Leader{.root = options_.name}), key.revision);
   if (put) leader_revision_ = *put;
+  if (!put) tell_refusal(put.error());
   if (put) renewed_ns_ = now;
   // Whether it happened is seen the next time.
   if (!put || leads_) return;
@@ -106,6 +107,22 @@ void Root::lead() {
   notes_.emplace_back("this root leads");
   // Who is there?
   (void)bus_.publish(subjects_.control_of_all(), to_bytes(greeting()));
+}
+
+// Whether some of what is wanted is in a store, whose root has gone. Without that store nodes would
+// be told to forget what is in no file, and the next root with it would not have it.
+bool Root::has_stored_queries() {
+  const std::string bucket = bucket_of(options_.tenant);
+  const auto found = bus_.get(bucket, kWantKey);
+  if (!found) return true;
+  const auto want = *found ? read_as<Want>((*found)->bytes) : Expected<Want>(Want{});
+  if (!want) return true;
+  return std::any_of(want->queries.begin(), want->queries.end(), [&](const WantedQuery& each) {
+    const auto entry = bus_.get(bucket, want_key(each.query));
+    if (!entry || !*entry) return !entry;
+    const auto control = read_as<Control>((*entry)->bytes);
+    return control && control->has_store;
+  });
 }
 
 Expected<void> Root::leave() {
@@ -133,9 +150,10 @@ Expected<void> Root::take_over() {
     }
   }
   if (store_ != nullptr) {
-    for (const StoredAnswer& stored : CLEW_TRY(store_->read_all())) {
-      if (stored.query.phase != Phase::Done && stored.query.phase != Phase::Failed)
-        CLEW_TRY(restore(stored));
+    for (const AnswerSummary& one : CLEW_TRY(store_->list())) {
+      if (one.phase == Phase::Done || one.phase == Phase::Failed) continue;
+      const StoredAnswer stored = CLEW_TRY(store_->read_recent(one.query, kPanesKept));
+      CLEW_TRY(restore(stored));
     }
   }
   if (!asked_.empty()) settled_ns_ = clock_.monotonic_ns() + options_.silent_ns;
@@ -157,7 +175,10 @@ Expected<void> Root::restore(const StoredAnswer& stored) {
   asked.answered = stored.query.answered;
   asked.schema = stored.query.schema;
   CLEW_TRY(asked.merge.restore(stored));
+  asked.lost = stored.query.lost;
   if (stored.query.given) give(asked, *stored.query.given);
+  // Whoever wants to see it reads it.
+  if (asked.want.is_standing) asked.out.clear();
   // It was to end, or its end has come.
   const bool is_ending = !stored.query.want.is_wanted || known == asked_.end();
   if (is_ending && stored.query.phase != Phase::Installing) end(asked);
@@ -186,10 +207,12 @@ Control Root::greeting() const {
 
 // Who says something in another's name is not heard.
 void Root::beat(const Message& message, const Beat& said) {
-  if (Subjects::node_of(message.subject) != said.node) return;
+  if (Subjects::node_of(message.subject) != said.node)
+    return tell_forger(message.subject, said.node);
   Member& member = members_[said.node];
   const bool is_new = member.heard_ns == 0 || member.last.incarnation != said.incarnation;
   if (is_new) notes_.push_back(fmt::format("node {} is there", said.node));
+  if (is_new) keep_lost(said.node);
   member.last = said;
   member.heard_ns = clock_.monotonic_ns();
   Control greets = greeting();
@@ -217,8 +240,16 @@ void Root::add_safe(const Asked& asked, const std::string& node,
 
 // Comes again and again while its asker listens.
 void Root::ask(const Ask& said) {
-  if (!asked_.contains(said.query) && !recall(said)) return;
+  const bool is_known = asked_.contains(said.query);
+  if (const auto checked = check_who(said); !checked) {
+    // Whoever asks in another's name is not answered there.
+    return is_known ? void() : refuse(said, checked.error().message);
+  }
+  if (!is_known && !recall(said)) return;
   Asked& asked = asked_[said.query];
+  // Another one has used the name; the status says whose it is.
+  if (!said.asker.empty() && said.asker != asked.want.asker) return;
+  renew(asked, said);
   const int64_t now = clock_.monotonic_ns();
   asked.asker_heard_ns = now;
   if (said.root == options_.name) asked.rows.forget(said.has_rows);
@@ -230,7 +261,9 @@ void Root::ask(const Ask& said) {
 // A query that is not known: it is in the store, or is asked for the first time. False: neither.
 bool Root::recall(const Ask& said) {
   if (store_ != nullptr) {
-    const auto stored = store_->read(said.query);
+    const auto stored = store_->read_recent(said.query, kPanesKept);
+    // What is in the store is told to who asked it alone.
+    if (stored && stored->query.want.signature.key != said.signature.key) return false;
     if (stored) return restore(*stored).has_value();
     if (stored.error().code != ErrorCode::NotFound) return false;
   }
@@ -240,6 +273,8 @@ bool Root::recall(const Ask& said) {
                       .revision = static_cast<uint64_t>(clock_.monotonic_ns() + offset_ns_),
                       .is_wanted = true,
                       .is_standing = said.is_standing,
+                      .has_store = store_ != nullptr,
+                      .asker = said.asker,
                       .digest = digest_of(said.text),
                       .text = said.text,
                       .name_patterns = said.name_patterns,
@@ -247,9 +282,12 @@ bool Root::recall(const Ask& said) {
                       .epoch_ns = 0,
                       .width_ns = said.width_ns,
                       .gives = said.gives,
-                      .lease_ns = options_.lease_ns});
+                      .lease_ns = options_.lease_ns,
+                      .signature = said.signature});
   asked.is_announced = false;
-  notes_.push_back(fmt::format("query {} is asked", said.query));
+  notes_.push_back(is_signed(said.signature) ? fmt::format("query {} is asked, with the key {}",
+                                                           said.query, text_of(said.signature.key))
+                                             : fmt::format("query {} is asked", said.query));
   return true;
 }
 
@@ -288,12 +326,31 @@ Expected<void> Root::put(std::string_view key, const Bytes& bytes) {
 
 // Behind the log: what a node says to have sent was there before.
 void Root::take_beats() {
-  for (const auto& [node, said] : std::exchange(beats_, {})) {
+  for (auto& [node, said] : std::exchange(beats_, {})) {
+    if (is_ahead(said)) {
+      beats_.emplace(node, std::move(said));
+      continue;
+    }
     for (const NodeQuery& one : said.queries) {
       const auto asked = asked_.find(one.query);
       if (asked != asked_.end()) report(asked->second, said, one);
     }
   }
+}
+
+// Of several servers one may lack for a moment what another one has confirmed. A log that was made
+// anew counts from 1 on: after some time what the node says is believed.
+bool Root::is_ahead(const Beat& said) {
+  Member& member = members_[said.node];
+  const bool is_ahead = std::any_of(said.queries.begin(), said.queries.end(),
+                                    [&](const NodeQuery& one) { return one.sequence > read_; });
+  const int64_t now = clock_.monotonic_ns();
+  if (!is_ahead) {
+    member.ahead_ns = 0;
+  } else if (member.ahead_ns == 0) {
+    member.ahead_ns = now;
+  }
+  return is_ahead && now - member.ahead_ns < options_.late_ns;
 }
 
 void Root::report(Asked& asked, const Beat& said, const NodeQuery& one) {
@@ -341,7 +398,9 @@ bool Root::is_near(const Asked& asked, Pane pane) const {
 
 void Root::take(const Entry& entry) {
   const auto partial = read_as<Partial>(entry.bytes);
-  if (!partial || Subjects::node_of(entry.subject) != partial->node) return;
+  if (!partial) return;
+  if (Subjects::node_of(entry.subject) != partial->node)
+    return tell_forger(entry.subject, partial->node);
   const auto asked = asked_.find(partial->query);
   if (asked == asked_.end() || asked->second.want.revision != partial->revision) return;
   if (!is_near(asked->second, partial->pane)) {
@@ -397,6 +456,7 @@ void Root::end(const std::string& query) {
 void Root::end(Asked& asked) {
   if (asked.phase == Phase::Draining || asked.ended_ns != 0) return;
   asked.phase = Phase::Draining;
+  if (options_.roles != nullptr) ended_.add(asked.want.query, clock_.realtime_ns());
   asked.drained_ns = clock_.monotonic_ns() + options_.late_ns;
   asked.want.is_wanted = false;
   asked.has_news = true;
@@ -520,6 +580,7 @@ Expected<void> Root::write() {
                             .phase = asked.phase,
                             .answered = asked.answered,
                             .schema = asked.schema,
+                            .lost = status_of(asked).lost,
                             .given = asked.given});
     asked.merge.save(*store_, query);
   }

@@ -16,7 +16,9 @@
 #include "cluster/clock.h"
 #include "cluster/merge.h"
 #include "cluster/message.h"
+#include "cluster/roles.h"
 #include "cluster/row_queue.h"
+#include "cluster/signing.h"
 #include "cluster/store.h"
 #include "cluster/subjects.h"
 #include "stream/pane.h"
@@ -33,6 +35,7 @@ struct RootOptions {
   int64_t takeover_ns = 5 * kSecond;  // and a root that has not renewed its key has gone.
   uint64_t lease_ns = 30 * kSecond;   // Nodes take probes out when no root answers for so long.
   uint64_t log_bytes_max = uint64_t{1} << 30;
+  const Roles* roles = nullptr;  // Borrowed. Null: whoever may speak to it may ask all.
 };
 
 // Whether a node in this state may count on.
@@ -67,6 +70,7 @@ class Root {
   struct Member {
     Beat last;
     int64_t heard_ns = 0;
+    int64_t ahead_ns = 0;  // Since then it has told what is in no log that we have read.
   };
   struct Asked {
     Control want;
@@ -75,6 +79,7 @@ class Root {
     std::string reason{};  // Of its failure.
     int64_t begun_ns = 0;
     int64_t asker_heard_ns = 0;
+    int64_t said_ns = 0;     // When the last that was heard of who asked was signed.
     int64_t drained_ns = 0;  // No node is waited for any longer.
     int64_t ended_ns = 0;
     std::string answered{};                          // NodeQuery::answered, of who was armed first,
@@ -96,6 +101,7 @@ class Root {
   // Leading.
   void lead();
   Expected<void> take_over();
+  [[nodiscard]] bool has_stored_queries();
   Asked& add(const Control& want);
   Expected<void> restore(const StoredAnswer& stored);
   void commit();
@@ -110,10 +116,15 @@ class Root {
   void add_safe(const Asked& asked, const std::string& node, std::vector<SafePanes>& safe) const;
   [[nodiscard]] Expected<AnswerList> list_answers() const;
   [[nodiscard]] Expected<AnswerPart> part_of_answer(const Read& read) const;
+  [[nodiscard]] Expected<void> check_who(const Ask& said);
+  void renew(Asked& asked, const Ask& said);
+  void refuse(const Ask& said, const std::string& reason);
   void beat(const Message& message, const Beat& said);
   void report(Asked& asked, const Beat& said, const NodeQuery& one);
   bool read_partials();
   void take_beats();
+  [[nodiscard]] bool is_ahead(const Beat& said);
+  void keep_lost(const std::string& node);
   void take(const Entry& entry);
   [[nodiscard]] bool is_near(const Asked& asked, Pane pane) const;
   // Queries.
@@ -131,6 +142,8 @@ class Root {
   [[nodiscard]] Pane closed_by_all(const Asked& asked) const;
   [[nodiscard]] bool is_alive(const Member& member) const;
   [[nodiscard]] Control greeting() const;
+  void tell_refusal(const Error& error);
+  void tell_forger(const std::string& subject, const std::string& node);
 
   Bus& bus_;
   const Clock& clock_;
@@ -155,6 +168,8 @@ class Root {
   uint64_t forgotten_ = 0;  // Up to here the log is forgotten.
   int64_t next_commit_ns_ = 0;
   bool is_unsafe_ = false;  // The store fails.
+  std::string refusal_;     // By the server, as it was told last.
+  Ended ended_;
   int64_t next_tell_ns_ = 0;
   std::vector<std::string> notes_;
 };

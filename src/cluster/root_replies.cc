@@ -52,7 +52,8 @@ Expected<AnswerPart> Root::part_of_answer(const Read& read) const {
   AnswerPart part{.want = asked.want,
                   .phase = asked.phase,
                   .answered = asked.answered,
-                  .losses = aggregate::to_bytes(losses)};
+                  .losses = aggregate::to_bytes(losses),
+                  .lost = status_of(asked).lost};
   const std::vector<PaneTable> given = asked.merge.given();
   if (asked.want.gives == Gives::AtEnd) {
     if (asked.merge.total()) part.total = aggregate::to_bytes(*asked.merge.total());

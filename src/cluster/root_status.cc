@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a root says of a query to whoever asked it: who counts, who does not and why, and what the
 // answer lacks.
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,6 +21,8 @@ namespace {
 
 constexpr size_t kRefusalsTold = 20;
 constexpr size_t kRangesTold = 8;  // Of a node.
+constexpr size_t kLostTold = 20;
+constexpr size_t kLostKept = 100;  // Of nodes that were begun anew.
 
 std::string time_of(int64_t ns) {
   return fmt::format("{:%H:%M:%S}", fmt::localtime(static_cast<time_t>(ns / kSecond)));
@@ -50,6 +53,17 @@ void tell_spilled(const std::string& node, const NodeQuery& said, const stream::
 
 }  // namespace
 
+// A life of the node has ended, and what it told with it.
+void Root::keep_lost(const std::string& node) {
+  for (auto& [query, asked] : asked_) {
+    const auto said = asked.nodes.find(node);
+    if (said == asked.nodes.end() || asked.lost.size() >= kLostKept) continue;
+    tell_spilled(node, said->second, panes_of(asked.want), asked.lost);
+    said->second.lost.clear();
+    said->second.merged.clear();
+  }
+}
+
 // To whoever asked.
 void Root::tell(Asked& asked) {
   asked.has_news = false;
@@ -61,6 +75,7 @@ Status Root::status_of(const Asked& asked) const {
                 .phase = asked.out.empty() ? asked.phase : Phase::Draining,
                 .reason = asked.reason,
                 .answered = asked.answered,
+                .asker = asked.want.asker,
                 .root = options_.name,
                 .has_store = store_ != nullptr,
                 .first_row = asked.rows.first(),
@@ -91,6 +106,14 @@ Status Root::status_of(const Asked& asked) const {
     status.lost.push_back(fmt::format("{} tables of intervals long over", asked.merge.late()));
   for (auto& [reason, one] : refusals) {
     if (status.refusals.size() < kRefusalsTold) status.refusals.push_back(std::move(one));
+  }
+  // What a root before has kept in words may be said again.
+  std::sort(status.lost.begin(), status.lost.end());
+  status.lost.erase(std::unique(status.lost.begin(), status.lost.end()), status.lost.end());
+  if (status.lost.size() > kLostTold) {
+    const size_t more = status.lost.size() - kLostTold;
+    status.lost.resize(kLostTold);
+    status.lost.push_back(fmt::format("and {} more of this kind", more));
   }
   return status;
 }

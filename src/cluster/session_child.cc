@@ -70,6 +70,12 @@ Expected<void> serve_session(int socket, engine::Request request) {
   request.text = {.name = "query", .text = want.text};
   request.name_patterns = want.name_patterns;
   request.panes = &teller;
+  if (want.role) {
+    request.allowed_names = want.role->processes;
+    request.check_query = [&want, &request](const query::Query& query) {
+      return check_query(*want.role, query, request.text, want.name_patterns);
+    };
+  }
   request.pane_clock = {.panes = {.epoch_ns = want.epoch_ns, .width_ns = want.width_ns},
                         .offset_ns = want.offset_ns};
   request.accept_query = [&teller](const query::Query& query) -> Expected<void> {

@@ -26,6 +26,38 @@ std::string take_text(Cursor& cursor) {
   return {text.begin(), text.end()};
 }
 
+void append_texts(std::vector<std::byte>& bytes, const std::vector<std::string>& texts) {
+  append(bytes, static_cast<uint32_t>(texts.size()));
+  for (const std::string& text : texts)
+    append_text(bytes, text);
+}
+
+// Each takes bytes, so a count that is not true ends soon.
+std::vector<std::string> take_texts(Cursor& cursor) {
+  std::vector<std::string> texts;
+  const auto count = cursor.take<uint32_t>();
+  for (uint32_t i = 0; i < count && !cursor.failed(); ++i)
+    texts.push_back(take_text(cursor));
+  return texts;
+}
+
+void append_role(std::vector<std::byte>& bytes, const Role& role) {
+  append_text(bytes, role.name);
+  append_texts(bytes, role.sources);
+  append_texts(bytes, role.processes);
+  for (const bool may : {role.memory, role.kernel, role.cause})
+    append(bytes, static_cast<uint8_t>(may));
+}
+
+Role take_role(Cursor& cursor) {
+  Role role{.name = take_text(cursor)};
+  role.sources = take_texts(cursor);
+  role.processes = take_texts(cursor);
+  for (bool* const may : {&role.memory, &role.kernel, &role.cause})
+    *may = cursor.take<uint8_t>() == 1;
+  return role;
+}
+
 tl::unexpected<Error> fail_frame() {
   return fail(ErrorCode::Io, "what a session's process and its node say makes no sense");
 }
@@ -49,9 +81,9 @@ Frame frame_of(const SessionWant& want) {
   append(frame.bytes, want.epoch_ns);
   append(frame.bytes, want.width_ns);
   append(frame.bytes, want.offset_ns);
-  append(frame.bytes, static_cast<uint32_t>(want.name_patterns.size()));
-  for (const std::string& pattern : want.name_patterns)
-    append_text(frame.bytes, pattern);
+  append_texts(frame.bytes, want.name_patterns);
+  append(frame.bytes, static_cast<uint8_t>(want.role.has_value()));
+  if (want.role) append_role(frame.bytes, *want.role);
   return frame;
 }
 
@@ -62,9 +94,9 @@ Expected<SessionWant> want_of(const Frame& frame) {
   want.epoch_ns = cursor.take<int64_t>();
   want.width_ns = cursor.take<int64_t>();
   want.offset_ns = cursor.take<int64_t>();
-  const auto patterns = cursor.take<uint32_t>();
-  for (uint32_t i = 0; i < patterns && !cursor.failed(); ++i)
-    want.name_patterns.push_back(take_text(cursor));
+  want.name_patterns = take_texts(cursor);
+  // Whatever is not the word for none: a role, or nothing that makes sense.
+  if (cursor.take<uint8_t>() != 0) want.role = take_role(cursor);
   const bool is_whole = !cursor.failed() && cursor.rest().empty();
   if (frame.kind != FrameKind::Want || !is_whole || want.width_ns < 1) return fail_frame();
   return want;

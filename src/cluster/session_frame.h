@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cluster/roles.h"
 
 namespace clew::cluster {
 
@@ -41,7 +42,8 @@ struct SessionWant {
   std::vector<std::string> name_patterns;  // Of processes, beside what the query says.
   int64_t epoch_ns = 0;                    // Of panes,
   int64_t width_ns = 0;
-  int64_t offset_ns = 0;  // and of the clock by which they go (session::PaneClock).
+  int64_t offset_ns = 0;       // and of the clock by which they go (session::PaneClock).
+  std::optional<Role> role{};  // Of who asked, where nodes ask for that.
 };
 
 inline constexpr uint32_t kFrameMax = 1U << 29;

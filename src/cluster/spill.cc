@@ -46,7 +46,9 @@ bool Spill::write_oldest() {
     if (kept.file != nullptr) continue;
     if (bytes > 0 && bytes + kept.table.size() > bytes_max_ / 2) break;
     bytes += kept.table.size();
-    some.push_back({.query = owner_.query,
+    some.push_back({.tenant = owner_.tenant,
+                    .node = owner_.node,
+                    .query = owner_.query,
                     .revision = owner_.revision,
                     .incarnation = owner_.incarnation,
                     .pane = kept.pane,
@@ -79,11 +81,12 @@ void Spill::write_all() {
 }
 
 bool Spill::merge_oldest() {
-  const auto first =
-      std::find_if(kept_.begin(), kept_.end(), [](const Kept& each) { return !each.is_sent; });
+  // Under its number nobody can have one of these.
+  const auto is_new = [](const Kept& each) { return !each.is_sent && !each.was_tried; };
+  const auto first = std::find_if(kept_.begin(), kept_.end(), is_new);
   if (first == kept_.end()) return false;
   const auto second = first + 1;
-  if (second == kept_.end() || second->is_sent) return false;
+  if (second == kept_.end() || !is_new(*second)) return false;
   const auto one = table_of(*first);
   const auto other = table_of(*second);
   if (!one || !other) return false;

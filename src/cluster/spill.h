@@ -18,13 +18,6 @@
 
 namespace clew::cluster {
 
-// Whose partials they are.
-struct SpillOwner {
-  std::string query;
-  uint64_t revision = 0;
-  Incarnation incarnation{};
-};
-
 class Spill {
  public:
   struct Kept {
@@ -33,6 +26,7 @@ class Spill {
     std::shared_ptr<SpillFile> file{};
     uint64_t offset = 0;
     bool is_sent = false;
+    bool was_tried = false;  // It may have arrived, though nobody said so.
   };
 
   // `folder` is borrowed; null: there are no files.

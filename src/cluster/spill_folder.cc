@@ -85,13 +85,13 @@ LeftFile read_left(const std::string& path, uint64_t& bytes) {
   auto frame = frame_at(file.get(), 0, path);
   for (uint64_t offset = 0; frame; frame = frame_at(file.get(), offset, path)) {
     const Spilled& partial = frame->partial;
-    if (offset == 0) {
-      left.query = partial.query;
-      left.revision = partial.revision;
-      left.incarnation = partial.incarnation;
-    }
-    const bool is_of_this = partial.query == left.query && partial.revision == left.revision &&
-                            partial.incarnation == left.incarnation;
+    SpillOwner owner{.tenant = partial.tenant,
+                     .node = partial.node,
+                     .query = partial.query,
+                     .revision = partial.revision,
+                     .incarnation = partial.incarnation};
+    if (offset == 0) left.owner = owner;
+    const bool is_of_this = owner == left.owner;
     if (is_of_this && !frame->is_gone)
       left.partials.push_back({.pane = partial.pane, .offset = offset});
     bytes = offset = frame->end;
@@ -157,7 +157,10 @@ Expected<std::vector<LeftFile>> SpillFolder::take_left() {
     number_ = std::max(number_, number + 1);
     uint64_t bytes = 0;
     LeftFile one = read_left(path, bytes);
-    if (bytes == 0) continue;
+    if (bytes == 0) {
+      ++unreadable_;
+      continue;
+    }
     one.file = std::make_shared<SpillFile>(*this, path, bytes);
     bytes_ += bytes;
     if (one.partials.empty()) {

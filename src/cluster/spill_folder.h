@@ -50,11 +50,19 @@ struct SpilledAt {
   uint64_t offset = 0;
 };
 
+// Whose partials they are.
+struct SpillOwner {
+  std::string tenant{};
+  std::string node{};
+  std::string query{};
+  uint64_t revision = 0;
+  Incarnation incarnation{};
+  bool operator==(const SpillOwner&) const = default;
+};
+
 // What a node that has gone has left in one file, of one query.
 struct LeftFile {
-  std::string query;
-  uint64_t revision = 0;
-  Incarnation incarnation;
+  SpillOwner owner;
   std::shared_ptr<SpillFile> file;
   std::vector<SpilledAt> partials;
 };
@@ -75,6 +83,8 @@ class SpillFolder {
   Expected<std::shared_ptr<SpillFile>> write(const std::vector<Spilled>& partials,
                                              std::vector<SpilledAt>& places);
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
+  // Files that take_left() could not read from their begin.
+  [[nodiscard]] size_t unreadable() const { return unreadable_; }
 
  private:
   friend class SpillFile;
@@ -84,6 +94,7 @@ class SpillFolder {
   FileDescriptor lock_;
   uint64_t bytes_ = 0;
   uint64_t number_ = 0;  // Of the next file.
+  size_t unreadable_ = 0;
 };
 
 }  // namespace clew::cluster

@@ -53,7 +53,11 @@ class Spills : public testing::Test {
     files_ = SpillFolder::open(folder_.path(), bytes_max).value();
   }
   [[nodiscard]] Spill make(size_t bytes_max) {
-    return {{.query = "q1", .revision = 2, .incarnation = {.boot_id = {}, .start_ns = 7}},
+    return {{.tenant = "t",
+             .node = "n",
+             .query = "q1",
+             .revision = 2,
+             .incarnation = {.boot_id = {}, .start_ns = 7}},
             bytes_max,
             files_.get()};
   }
@@ -140,6 +144,20 @@ TEST_F(Spills, AreDroppedAndNamedWhereNothingIsGained) {
   EXPECT_EQ(sent.back().first, 20);
 }
 
+// What was sent and not confirmed may be in the log, under its own number.
+TEST_F(Spills, KeepApartWhatMayHaveArrived) {
+  const size_t one = partial(1).size();
+  Spill spill = make(4 * one);
+  spill.add(1, partial(1));
+  spill.next()->was_tried = true;
+  for (Pane pane = 2; pane <= 20; ++pane)
+    spill.add(pane, partial(pane));
+  EXPECT_FALSE(spill.merged().empty());
+  EXPECT_EQ(send_all(spill).front(), std::make_pair(Pane{1}, uint64_t{1}));
+  for (const PaneRange& range : spill.merged())
+    EXPECT_GT(range.first, 1);
+}
+
 TEST_F(Spills, OutliveTheirNode) {
   open();
   const size_t one = partial(1).size();
@@ -154,9 +172,9 @@ TEST_F(Spills, OutliveTheirNode) {
   open();
   Spill spill = make(4 * one);
   for (const LeftFile& file : left()) {
-    EXPECT_EQ(file.query, "q1");
-    EXPECT_EQ(file.revision, 2);
-    EXPECT_EQ(file.incarnation.start_ns, 7);
+    EXPECT_EQ(file.owner.query, "q1");
+    EXPECT_EQ(file.owner.revision, 2);
+    EXPECT_EQ(file.owner.incarnation.start_ns, 7);
     spill.add(file);
   }
   auto expected = panes_up_to(21);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A database of SQLite with a write-ahead log, which readers do not wait for:
 //
-//   query    id, want, phase, answered, schema, given
+//   query    id, want, phase, answered, schema, given, lost
 //   pane     query, pane, version, cells         whole tables, of what is open and of late ones
 //   total    query, cells
 //   node     query, node, boot_id, start_ns, mark, bits, losses
@@ -30,7 +30,7 @@ constexpr int kApplicationId = 0x436C6372;  // "Clcr"
 constexpr int kTablesVersion = 2;
 
 constexpr const char* kTables =
-    "create table query(id text primary key, want blob, phase int, answered text,"
+    "create table query(id text primary key, want blob, lost text, phase int, answered text,"
     " schema blob, given int) without rowid;"
     "create table pane(query text, pane int, version int, cells blob, primary key(query, pane));"
     "create table total(query text primary key, cells blob);"
@@ -160,6 +160,16 @@ std::array<std::byte, kSize> array_in(sqlite3_stmt* statement, int column) {
   return result;
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
 std::string file_in(const std::string& directory) {
   return directory + "/clew-root.sqlite";
 }
@@ -211,24 +221,20 @@ Expected<std::unique_ptr<Store>> Store::open_to_read(const std::string& director
 
 // --- reading -------------------------------------------------------------------------------------
 
-Expected<std::vector<StoredAnswer>> Store::read_all() {
-  std::vector<StoredAnswer> all;
-  std::vector<std::string> names;
-  const Statement ids = database_->prepare("select id from query order by id");
-  while (database_->step(ids.get()))
-    names.push_back(text_in(ids.get(), 0));
-  if (database_->failed()) return database_->take_problem();
-  all.reserve(names.size());
-  for (const std::string& name : names)
-    all.push_back(CLEW_TRY(read(name)));
-  return all;
-}
-
-Expected<StoredAnswer> Store::read(const std::string& name) {
+Expected<StoredAnswer> Store::read_recent(const std::string& name, size_t panes) {
   StoredAnswer answer = CLEW_TRY(read_head(name));
-  constexpr PaneRange kAll{.first = std::numeric_limits<Pane>::min(),
-                           .last = std::numeric_limits<Pane>::max()};
-  answer.panes = CLEW_TRY(read_panes(name, kAll, std::numeric_limits<size_t>::max()));
+  const Statement before = database_->prepare(
+      "select pane from pane where query = ? and pane <= ? order by pane desc limit 1 offset ?");
+  Binder(before.get())
+      .text(name)
+      .number(answer.query.given.value_or(std::numeric_limits<Pane>::min()))
+      .number(static_cast<int64_t>(panes));
+  if (database_->step(before.get())) answer.left_out = sqlite3_column_int64(before.get(), 0);
+  if (database_->failed()) return database_->take_problem();
+  const PaneRange rest{
+      .first = answer.left_out ? *answer.left_out + 1 : std::numeric_limits<Pane>::min(),
+      .last = std::numeric_limits<Pane>::max()};
+  answer.panes = CLEW_TRY(read_panes(name, rest, std::numeric_limits<size_t>::max()));
   return answer;
 }
 
@@ -282,8 +288,8 @@ Expected<std::vector<AnswerSummary>> Store::list() {
 }
 
 Expected<StoredAnswer> Store::read_head(const std::string& name) {
-  const Statement one =
-      database_->prepare("select want, phase, answered, schema, given from query where id = ?");
+  const Statement one = database_->prepare(
+      "select want, phase, answered, schema, given, lost from query where id = ?");
   Binder(one.get()).text(name);
   const bool is_there = database_->step(one.get());
   if (database_->failed()) return database_->take_problem();
@@ -296,6 +302,7 @@ Expected<StoredAnswer> Store::read_head(const std::string& name) {
   query.schema = array_in<std::tuple_size_v<Digest>>(one.get(), 3);
   if (sqlite3_column_type(one.get(), 4) != SQLITE_NULL)
     query.given = sqlite3_column_int64(one.get(), 4);
+  query.lost = lines_of(text_in(one.get(), 5));
   const Statement total = database_->prepare("select cells from total where query = ?");
   Binder(total.get()).text(name);
   if (database_->step(total.get())) answer.total = bytes_in(total.get(), 0);
@@ -321,11 +328,15 @@ Expected<StoredAnswer> Store::read_head(const std::string& name) {
 void Store::put(const StoredQuery& query) {
   database_->begin();
   const Bytes want = to_bytes(query.want);
-  const Statement put = database_->prepare("insert or replace into query values(?,?,?,?,?,?)");
+  const Statement put = database_->prepare(
+      "insert or replace into query(id,want,phase,answered,schema,given,lost) "
+      "values(?,?,?,?,?,?,?)");
   Binder binder(put.get());
   binder.text(query.want.query).bytes(want);
   binder.number(static_cast<int64_t>(query.phase)).text(query.answered).bytes(query.schema);
   query.given ? binder.number(*query.given) : binder.nothing();
+  const std::string lost = fmt::format("{}", fmt::join(query.lost, "\n"));
+  binder.text(lost);
   (void)database_->step(put.get());
 }
 

@@ -20,7 +20,8 @@ struct StoredQuery {
   Phase phase = Phase::Installing;
   std::string answered{};
   Digest schema{};
-  std::optional<Pane> given{};  // Up to here panes were given.
+  std::vector<std::string> lost{};  // In words, without line ends.
+  std::optional<Pane> given{};      // Up to here panes were given.
 };
 
 struct StoredPane {
@@ -40,6 +41,7 @@ struct StoredMember {
 struct StoredAnswer {
   StoredQuery query;
   std::vector<StoredPane> panes{};      // They ascend.
+  std::optional<Pane> left_out{};       // This one, and those before it.
   std::optional<Bytes> total{};         // Of all panes, also of those that are not kept.
   std::vector<StoredMember> members{};  // By node and incarnation.
 };
@@ -58,10 +60,9 @@ class Store {
   Store& operator=(const Store&) = delete;
   ~Store();
 
-  // Everything, or of one query; without one that is there NotFound.
-  Expected<std::vector<StoredAnswer>> read_all();
-  Expected<StoredAnswer> read(const std::string& query);
-
+  // With so many of the last panes that were given, and all behind them. NotFound: there is no such
+  // query.
+  Expected<StoredAnswer> read_recent(const std::string& query, size_t panes);
   // All but the panes. NotFound: there is no such query.
   Expected<StoredAnswer> read_head(const std::string& query);
   // Those that were given; none: no pane was.

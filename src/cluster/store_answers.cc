@@ -25,7 +25,8 @@ Expected<AnswerPart> StoreAnswers::read(const std::string& query, uint64_t first
   AnswerPart part{.want = head.query.want,
                   .phase = head.query.phase,
                   .answered = head.query.answered,
-                  .losses = CLEW_TRY(losses_of(head.members))};
+                  .losses = CLEW_TRY(losses_of(head.members)),
+                  .lost = head.query.lost};
   if (part.want.gives == Gives::AtEnd) {
     part.total = std::move(head.total).value_or(Bytes{});
     return part;

@@ -93,9 +93,11 @@ class FakeSessions final : public NodeSessions {
       : node_(std::move(node)), clock_(clock), truth_(truth) {}
   Expected<std::unique_ptr<NodeSession>> begin(const SessionWant& want) override {
     if (!refusal.empty()) return fail(ErrorCode::Refused, refusal);
+    last = want;
     return std::make_unique<FakeSession>(node_, want, clock_, truth_);
   }
   std::string refusal;
+  SessionWant last{};
 
  private:
   std::string node_;
@@ -123,7 +125,8 @@ class TestFolder {
 // A node and its end of the bus. To destroy it is to kill it.
 struct TestNode {
   TestNode(std::unique_ptr<Bus> end, const std::string& name, const Clock& clock, Truth& truth,
-           Labels labels = {}, uint64_t incarnation = 1, const std::string& spill = {})
+           Labels labels = {}, uint64_t incarnation = 1, const Roles* roles = nullptr,
+           const std::string& spill = {})
       : bus(std::move(end)),
         files(spill.empty() ? nullptr : SpillFolder::open(spill, 1 << 20).value()),
         sessions(name, clock, truth),
@@ -132,7 +135,8 @@ struct TestNode {
               .labels = std::move(labels),
               .incarnation = {.boot_id = {}, .start_ns = incarnation},
               // With files, these have all but a lone partial.
-              .spill_bytes_max = spill.empty() ? size_t{16} << 20 : 1},
+              .spill_bytes_max = spill.empty() ? size_t{16} << 20 : 1,
+              .roles = roles},
              files.get()) {}
   std::unique_ptr<Bus> bus;
   std::unique_ptr<SpillFolder> files;
@@ -142,15 +146,16 @@ struct TestNode {
 
 struct TestRoot {
   TestRoot(std::unique_ptr<Bus> end, const std::string& name, const Clock& clock,
-           Store* store = nullptr)
-      : bus(std::move(end)), root(*bus, clock, {.name = name}, store) {}
+           Store* store = nullptr, const Roles* roles = nullptr)
+      : bus(std::move(end)), root(*bus, clock, {.name = name, .roles = roles}, store) {}
   std::unique_ptr<Bus> bus;
   Root root;
 };
 
 struct TestAsker {
-  TestAsker(std::unique_ptr<Bus> end, const Clock& clock, Ask question)
-      : bus(std::move(end)), asker(*bus, clock, "default", std::move(question)) {}
+  TestAsker(std::unique_ptr<Bus> end, const Clock& clock, Ask question,
+            const SigningKey* key = nullptr)
+      : bus(std::move(end)), asker(*bus, clock, "default", std::move(question), key) {}
 
   void take() {
     for (AnsweredPane& pane : asker.take()) {

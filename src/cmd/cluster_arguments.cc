@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/cluster_arguments.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cluster/bus_nats.h"
@@ -30,14 +32,30 @@ CLI::Option* declare_cluster(CLI::App& app, ClusterArguments& arguments) {
 }
 
 Expected<std::unique_ptr<cluster::Bus>> connect(const ClusterArguments& arguments,
-                                                const std::string& name) {
-  return cluster::connect_nats({.url = arguments.url,
-                                .name = name,
-                                .ca_file = arguments.ca_file,
-                                .certificate_file = arguments.certificate_file,
-                                .key_file = arguments.key_file,
-                                .credentials_file = arguments.credentials_file,
-                                .replicas = arguments.replicas});
+                                                const std::string& kind, const std::string& name) {
+  const bool has_name = !name.empty();
+  auto connected = cluster::connect_nats(
+      {.url = arguments.url,
+       .name = has_name ? fmt::format("clew {} {}", kind, name) : fmt::format("clew {}", kind),
+       .ca_file = arguments.ca_file,
+       .certificate_file = arguments.certificate_file,
+       .key_file = arguments.key_file,
+       .credentials_file = arguments.credentials_file,
+       .inbox_prefix =
+           has_name ? fmt::format("_INBOX.{}.{}", kind, name) : fmt::format("_INBOX.{}", kind),
+       .replicas = arguments.replicas});
+  const bool is_others =
+      !connected && has_name && connected.error().message.find("_INBOX.") != std::string::npos;
+  if (!is_others) return connected;
+  return fail(connected.error().code,
+              fmt::format("{}: this server may know it by another name than {}",
+                          connected.error().message, name));
+}
+
+bool is_on_loopback(const ClusterArguments& arguments) {
+  const auto address = cluster::parse_nats_address(arguments.url);
+  return address && std::all_of(address->hosts.begin(), address->hosts.end(),
+                                [](const std::string& host) { return cluster::is_loopback(host); });
 }
 
 std::string shown_url(const ClusterArguments& arguments) {

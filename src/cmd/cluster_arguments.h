@@ -26,9 +26,13 @@ struct ClusterArguments {
 
 // Gives the option --cluster.
 CLI::Option* declare_cluster(CLI::App& app, ClusterArguments& arguments);
-// One more end of the bus. `name`: what the server's operator sees.
+// One more end of the bus: "node" and its name. A server's operator sees "clew node n1", and can
+// permit it the inboxes "_INBOX.node.n1.>" alone.
 Expected<std::unique_ptr<cluster::Bus>> connect(const ClusterArguments& arguments,
-                                                const std::string& name);
+                                                const std::string& kind,
+                                                const std::string& name = "");
+// Whether all servers are on this machine's loopback.
+bool is_on_loopback(const ClusterArguments& arguments);
 // The URL, without secrets.
 std::string shown_url(const ClusterArguments& arguments);
 

@@ -19,6 +19,7 @@
 #include "cluster/clock.h"
 #include "cluster/metrics_server.h"
 #include "cluster/node.h"
+#include "cluster/roles.h"
 #include "cluster/root.h"
 #include "cluster/session_child.h"
 #include "cluster/spill_folder.h"
@@ -91,6 +92,7 @@ struct NodeArguments {
   std::string name = host_name();
   std::vector<std::string> labels;
   std::string spill;
+  std::string roles;
   bool is_quiet = false;
   bool serves_session = false;
 };
@@ -110,8 +112,24 @@ int serve() {
   return served ? kExitAnswered : report(served.error());
 }
 
+// None: everybody may ask who can speak to us.
+Expected<std::optional<cluster::RolesFile>> roles_of(const std::string& path) {
+  if (path.empty()) return std::optional<cluster::RolesFile>();
+  return std::optional(CLEW_TRY(cluster::RolesFile::open(path)));
+}
+
+const cluster::Roles* roles_in(const std::optional<cluster::RolesFile>& file) {
+  return file ? &file->roles() : nullptr;
+}
+
+void refresh(std::optional<cluster::RolesFile>& file, Console& console) {
+  if (!file) return;
+  if (const auto told = file->refresh()) console.warning(*told);
+}
+
 Expected<void> run_node(const NodeArguments& arguments) {
   CLEW_TRY(check_member(arguments.name));
+  std::optional<cluster::RolesFile> roles = CLEW_TRY(roles_of(arguments.roles));
   // Before the bus has threads, which would get them.
   const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::GoesOn));
   const cluster::MachineClock clock;
@@ -119,15 +137,21 @@ Expected<void> run_node(const NodeArguments& arguments) {
   std::unique_ptr<cluster::SpillFolder> spill;
   if (!arguments.spill.empty())
     spill = CLEW_TRY(cluster::SpillFolder::open(arguments.spill, kSpillMost));
-  const auto bus = CLEW_TRY(connect(arguments.cluster, "clew node " + arguments.name));
+  const auto bus = CLEW_TRY(connect(arguments.cluster, "node", arguments.name));
   cluster::Node node(*bus, sessions, clock,
                      {.name = arguments.name,
                       .tenant = arguments.cluster.tenant,
                       .labels = CLEW_TRY(labels_of(arguments.labels)),
                       .version = CLEW_VERSION,
-                      .incarnation = incarnation()},
+                      .incarnation = incarnation(),
+                      .roles = roles_in(roles)},
                      spill.get());
   Console console(arguments.is_quiet);
+  if (!roles && !is_on_loopback(arguments.cluster)) {
+    console.warning(
+        "whoever may speak on this server can ask this node everything that it may trace; --roles "
+        "FILE says who may ask what");
+  }
   CLEW_TRY(node.begin());
   console.armed(
       fmt::format("node {} is there for {}", arguments.name, shown_url(arguments.cluster)));
@@ -141,6 +165,7 @@ Expected<void> run_node(const NodeArguments& arguments) {
       end_ns = clock.monotonic_ns() + kEndPatience;
       node.stop();
     }
+    refresh(roles, console);
     node.turn();
     tell(node.take_notes(), console);
     warn(bus->take_complaints(), console);
@@ -156,21 +181,24 @@ struct RootArguments {
   std::string store;
   std::string prometheus;
   std::string name = host_name();
+  std::string roles;
   bool is_quiet = false;
 };
 
 Expected<void> run_root(const RootArguments& arguments) {
   CLEW_TRY(check_member(arguments.name));
+  std::optional<cluster::RolesFile> roles = CLEW_TRY(roles_of(arguments.roles));
   // Before the bus has threads, which would get them.
   const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::GoesOn));
   const cluster::MachineClock clock;
   std::unique_ptr<cluster::Store> store;
   if (!arguments.store.empty()) store = CLEW_TRY(cluster::Store::open(arguments.store));
-  const auto bus = CLEW_TRY(connect(arguments.cluster, "clew root " + arguments.name));
-  cluster::Root root(
-      *bus, clock,
-      {.name = fmt::format("{}-{}", arguments.name, getpid()), .tenant = arguments.cluster.tenant},
-      store.get());
+  const auto bus = CLEW_TRY(connect(arguments.cluster, "root", arguments.name));
+  cluster::Root root(*bus, clock,
+                     {.name = fmt::format("{}-{}", arguments.name, getpid()),
+                      .tenant = arguments.cluster.tenant,
+                      .roles = roles_in(roles)},
+                     store.get());
   Console console(arguments.is_quiet);
   std::unique_ptr<cluster::MetricsServer> metrics;
   if (!arguments.prometheus.empty())
@@ -184,6 +212,7 @@ Expected<void> run_root(const RootArguments& arguments) {
     if (metrics)
       descriptors.push_back({.fd = metrics->descriptor(), .events = POLLIN, .revents = 0});
     cluster::wait_for(std::move(descriptors), root.next_ns());
+    refresh(roles, console);
     root.turn();
     if (metrics && cluster::is_readable(metrics->descriptor())) metrics->answer(root.metrics());
     tell(root.take_notes(), console);
@@ -212,6 +241,9 @@ int node_verb(int argument_count, const char* const* arguments) {
                  "a folder for what no root has taken yet, where that is too much for memory; it "
                  "outlives the node")
       ->needs(url);
+  app.add_option("--roles", parsed.roles,
+                 "who may ask what, by keys (TOML); what nobody there has signed is refused")
+      ->needs(url);
   app.add_flag("-q,--quiet", parsed.is_quiet, "only errors");
   // Of the processes that a node begins.
   app.add_flag("--serve-session", parsed.serves_session)->group("")->excludes(url);
@@ -219,6 +251,24 @@ int node_verb(int argument_count, const char* const* arguments) {
   if (parsed.serves_session) return serve();
   if (url->count() == 0) return wrong_usage(app, "which cluster is missing: --cluster URL");
   return status_of(run_node(parsed));
+}
+
+int key_verb(int argument_count, const char* const* arguments) {
+  CLI::App app(
+      "Makes a key to sign queries of a cluster with, and prints what of it a file of roles has.",
+      "clew key");
+  std::string path;
+  bool is_shown = false;
+  app.add_option("file", path, "a new file for it, which is its owner's alone")->required();
+  app.add_flag("--show", is_shown, "make none: print what such a file has for roles");
+  if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
+  const auto key = is_shown ? cluster::SigningKey::read(path) : cluster::SigningKey::make();
+  if (!key) return report(key.error());
+  if (!is_shown) {
+    if (const auto written = key->write(path); !written) return report(written.error());
+  }
+  fmt::print("key = \"{}\"\n", cluster::text_of(key->public_key()));
+  return kExitAnswered;
 }
 
 int root_verb(int argument_count, const char* const* arguments) {
@@ -230,6 +280,7 @@ int root_verb(int argument_count, const char* const* arguments) {
   app.add_option("--prometheus", parsed.prometheus,
                  "an address where Prometheus fetches what queries count: 127.0.0.1:9464");
   app.add_option("--name", parsed.name, "of this root; else the machine's");
+  app.add_option("--roles", parsed.roles, "who may ask what, as of nodes");
   app.add_flag("-q,--quiet", parsed.is_quiet, "only errors");
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
   return status_of(run_root(parsed));

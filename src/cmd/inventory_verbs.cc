@@ -154,6 +154,7 @@ struct DoctorArguments {
   doctor::CauseRequest causes{.vocabulary_paths = default_vocabularies()};
   std::vector<std::string> vocabularies;
   std::string id;
+  std::string cluster;
   std::string for_text = "10s";
 };
 
@@ -175,6 +176,11 @@ void declare_doctor(CLI::App& app, DoctorArguments& arguments) {
                      "same in the question that it was written for")
           ->needs(cause);
   app.add_option("--for", arguments.for_text, "so long: 10s")->check(duration())->needs(id);
+  app.add_option("--cluster", arguments.cluster,
+                 "what a server of a cluster lets somebody do: its configuration (a file), or "
+                 "nats://HOST:4222, which says less")
+      ->excludes(pid)
+      ->excludes(cause);
   app.add_flag("--json", arguments.request.json, "one JSON object a line");
 }
 
@@ -193,6 +199,14 @@ Expected<doctor::Diagnosis> diagnose_causes(const DoctorArguments& arguments) {
   return doctor::diagnose_causes(causes);
 }
 
+Expected<doctor::Diagnosis> diagnose(const DoctorArguments& arguments) {
+  if (!arguments.cluster.empty()) {
+    return doctor::diagnose_cluster({.place = arguments.cluster, .json = arguments.request.json});
+  }
+  if (arguments.causes.pid != 0) return diagnose_causes(arguments);
+  return doctor::diagnose(arguments.request);
+}
+
 }  // namespace
 
 int doctor_verb(int argument_count, const char* const* arguments) {
@@ -200,8 +214,7 @@ int doctor_verb(int argument_count, const char* const* arguments) {
   DoctorArguments parsed;
   declare_doctor(app, parsed);
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
-  const Expected<doctor::Diagnosis> diagnosis =
-      parsed.causes.pid == 0 ? doctor::diagnose(parsed.request) : diagnose_causes(parsed);
+  const Expected<doctor::Diagnosis> diagnosis = diagnose(parsed);
   if (!diagnosis) return report(diagnosis.error());
   fmt::print("{}", diagnosis->text);
   return diagnosis->problems == 0 ? kExitAnswered : kExitError;

@@ -26,7 +26,7 @@ struct Verb {
   std::string_view summary;
 };
 
-constexpr std::array<Verb, 13> kVerbs = {{
+constexpr std::array<Verb, 14> kVerbs = {{
     {"run", run_verb, "answer a query about running processes"},
     {"dtrace", dtrace_verb, "run D scripts, as DTrace does"},
     {"record", record_verb, "have a command or process record what it does, for its first crash"},
@@ -36,6 +36,7 @@ constexpr std::array<Verb, 13> kVerbs = {{
     {"explain", explain_verb, "show how a query would run"},
     {"node", node_verb, "run queries of a cluster on this machine"},
     {"root", root_verb, "own the answers of a cluster's queries"},
+    {"key", key_verb, "make a key to sign queries of a cluster with"},
     {"results", results_verb, "show answers of a cluster later"},
     {"doctor", doctor_verb, "check this machine, and a process"},
     {"ps", ps_verb, "show which processes are traced"},

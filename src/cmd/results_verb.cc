@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "cluster/clock.h"
 #include "cluster/remote_answers.h"
 #include "cluster/results.h"
+#include "cluster/signing.h"
 #include "cluster/store_answers.h"
 #include "cmd/cluster_arguments.h"
 #include "cmd/console.h"
@@ -30,6 +32,7 @@ struct ResultsArguments {
   ClusterArguments cluster;
   std::string intervals;
   bool ends = false;
+  std::string sign_with;
   OutputArguments output;
 };
 
@@ -72,7 +75,7 @@ Expected<std::unique_ptr<Place>> find_answers(const ResultsArguments& arguments)
     place->answers = std::make_unique<cluster::StoreAnswers>(*place->store);
     return place;
   }
-  place->bus = CLEW_TRY(connect(arguments.cluster, "clew results"));
+  place->bus = CLEW_TRY(connect(arguments.cluster, "results"));
   auto remote = std::make_unique<cluster::RemoteAnswers>(
       *place->bus, place->clock, arguments.cluster.tenant, shown_url(arguments.cluster));
   CLEW_TRY(remote->begin());
@@ -81,9 +84,15 @@ Expected<std::unique_ptr<Place>> find_answers(const ResultsArguments& arguments)
 }
 
 Expected<int> end(const ResultsArguments& arguments) {
-  const auto bus = CLEW_TRY(connect(arguments.cluster, "clew results"));
-  CLEW_TRY(cluster::end_query(*bus, arguments.cluster.tenant, shown_url(arguments.cluster),
-                              arguments.query));
+  std::optional<cluster::SigningKey> key;
+  if (!arguments.sign_with.empty()) key = CLEW_TRY(cluster::SigningKey::read(arguments.sign_with));
+  const auto bus = CLEW_TRY(connect(arguments.cluster, "results"));
+  CLEW_TRY(cluster::end_query(*bus, {.query = {},
+                                     .tenant = arguments.cluster.tenant,
+                                     .connect = {},
+                                     .url = shown_url(arguments.cluster),
+                                     .name = arguments.query,
+                                     .key = key ? &*key : nullptr}));
   return kExitAnswered;
 }
 
@@ -122,6 +131,9 @@ int results_verb(int argument_count, const char* const* arguments) {
       ->needs(query);
   app.add_flag("--end", parsed.ends, "ends the query, whoever has asked it")
       ->needs(query)
+      ->needs(url);
+  app.add_option("--sign", parsed.sign_with,
+                 "to end it, the key of who asked it (clew key), where nodes want to know that")
       ->needs(url);
   declare_outputs(app, parsed.output);
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clew run: answers a query.
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "cluster/ask_cluster.h"
+#include "cluster/signing.h"
 #include "cluster/subject.h"
 #include "cmd/cluster_arguments.h"
 #include "cmd/console.h"
@@ -32,6 +34,7 @@ struct RunArguments {
   ClusterArguments cluster;
   std::vector<std::string> on;
   std::string stand;
+  std::string sign_with;
   std::string for_text;
   std::string every_text;
   OutputArguments output;
@@ -69,6 +72,9 @@ void declare(CLI::App& app, RunArguments& arguments) {
          "gives, and ends it")
       ->needs(url)
       ->excludes(app.get_option("--for"));
+  app.add_option("--sign", arguments.sign_with,
+                 "the key of who asks (clew key), where nodes want to know that")
+      ->needs(url);
   auto* graph =
       app.add_option("--graph", arguments.graphs,
                      "draw one request of a query with joins: threads, events and what was handed "
@@ -101,17 +107,24 @@ Expected<void> answer_over_cluster(const RunArguments& arguments, const engine::
                                    Outputs& outputs) {
   if (!arguments.graphs.empty())
     return fail(ErrorCode::InvalidQuery, "--graph draws joins, which no cluster answers yet");
+  std::optional<cluster::SigningKey> key;
+  if (!arguments.sign_with.empty()) key = CLEW_TRY(cluster::SigningKey::read(arguments.sign_with));
   const cluster::ClusterRequest asked{
       .query = request,
       .tenant = arguments.cluster.tenant,
       .labels = CLEW_TRY(labels_of(arguments.on)),
-      .connect = [&arguments] { return connect(arguments.cluster, "clew run"); },
+      .connect = [&arguments] { return connect(arguments.cluster, "run"); },
       .url = shown_url(arguments.cluster),
-      .name = arguments.stand};
-  if (!arguments.stand.empty() && !cluster::check_name(arguments.stand)) {
+      .name = arguments.stand,
+      .key = key ? &*key : nullptr};
+  constexpr size_t kNameMost = 64;
+  const bool is_named = arguments.stand.empty() || (cluster::check_name(arguments.stand) &&
+                                                    arguments.stand.size() <= kNameMost);
+  if (!is_named) {
     return fail(ErrorCode::InvalidQuery,
-                fmt::format("'{}' is no name of a query: it has letters, digits, _ and -",
-                            arguments.stand));
+                fmt::format("'{}' is no name of a query: it has letters, digits, _ and -, {} of "
+                            "them at most",
+                            arguments.stand, kNameMost));
   }
   const FileDescriptor stop =
       CLEW_TRY(signals_as_descriptor(outputs.size() > 1 ? ReaderGone::GoesOn : ReaderGone::Ends));

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "doctor/measure.h"
 
 namespace clew::doctor {
@@ -36,5 +37,12 @@ struct CauseRequest {
   bool json = false;
 };
 Diagnosis diagnose_causes(const CauseRequest& request);
+
+// Of a cluster's server: a file of its configuration, or nats://HOST:4222, which says less.
+struct ClusterRequest {
+  std::string place;
+  bool json = false;
+};
+Expected<Diagnosis> diagnose_cluster(const ClusterRequest& request);
 
 }  // namespace clew::doctor

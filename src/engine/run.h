@@ -62,6 +62,11 @@ struct Request {
   // What a query with groups counts is given away by panes; its own ends and intervals do nothing.
   session::PaneTaker* panes = nullptr;
   session::PaneClock pane_clock{};
+  // Is asked once about the query as it was understood, and before anything is attached to; an
+  // error ends the session there. May be empty.
+  std::function<Expected<void>(const query::Query&)> check_query;
+  // Processes that have none of these names (patterns) are left out, if there is a list.
+  std::optional<std::vector<std::string>> allowed_names;
   // Is told once what is answered, as query/print.h writes it: with no types but its own. May be
   // empty.
   std::function<Expected<void>(const query::Query&)> accept_query;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/file_descriptor.h"
+#include "base/run_program.h"
 #include "cluster/nats_server.h"
 #include "live/child.h"
 #include "live/process_state.h"
@@ -367,6 +369,54 @@ TEST_F(Clusters, SayWhatIsWrong) {
   EXPECT_THAT(run_clew({"run", query(), "--cluster", "http://127.0.0.1"}).error,
               HasSubstr("nats://"));
   EXPECT_THAT(run_clew({"node", "--cluster", url(), "--name", "a.b"}).error, HasSubstr("a.b"));
+}
+
+// What is read is known to the session alone: that of a type, and which process has the module.
+TEST_F(Clusters, AnswerWhoMayAskWhat) {
+  const TemporaryFolder folder;
+  const std::string key = folder.file("alice.key");
+  const auto made = run_program({CLEW_COMMAND, "key", key}, "");
+  ASSERT_TRUE(made && made->succeeded);
+  ASSERT_TRUE(run_program({CLEW_COMMAND, "key", folder.file("eve.key")}, "")->succeeded);
+  std::ofstream(folder.file("roles.toml"))
+      << "[keys.alice]\n"
+      << made->output << "role = \"web\"\n[roles.web]\nsources = [\"" << name_
+      << "!*\"]\nprocesses = [\"" << name_ << "\"]\n";
+  const Child only =
+      begin({"node", "--name", "n1", "--roles", folder.file("roles.toml")}, "node n1 is there");
+  Tracer tracer = trace({"--sign", key});
+  const Numbers start = victim_->counts();
+  victim_->run(20);
+  const Numbers truth = difference(start, victim_->counts());
+  expect_times(tracer.finish(), truth, 1);
+  EXPECT_THAT(ask(query()).error, HasSubstr("node n1: the query is not signed"));
+  EXPECT_THAT(ask(query(), {"--sign", folder.file("eve.key")}).error,
+              HasSubstr("has no role here"));
+  const Report other =
+      ask("from e in cluster.Function(\"libc.so.6!read\") select count()", {"--sign", key});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.error, HasSubstr("role 'web' may not trace 'libc.so.6!read'"));
+  EXPECT_THAT(
+      ask("from e in cluster.Function(\"" + name_ + "!*\") group by str(e.arg0) select count()",
+          {"--sign", key})
+          .error,
+      HasSubstr("role 'web' may not read memory of processes"));
+}
+
+// What a server tells whoever connects: this one lets everybody in, on this machine alone.
+TEST_F(Clusters, AreLookedAtByTheDoctor) {
+  const auto told = run_program({CLEW_COMMAND, "doctor", "--cluster", url()}, "");
+  ASSERT_TRUE(told);
+  EXPECT_FALSE(told->succeeded);
+  EXPECT_THAT(told->output, HasSubstr("PROBLEM  accounts           it lets in whoever connects"));
+  EXPECT_THAT(told->output, HasSubstr("ok       tls                it is on this machine"));
+  EXPECT_THAT(told->output, HasSubstr("ok       jetstream"));
+  const auto shipped = run_program(
+      {CLEW_COMMAND, "doctor", "--json", "--cluster", CLEW_EXAMPLES "/cluster/nats-server.conf"},
+      "");
+  ASSERT_TRUE(shipped);
+  EXPECT_TRUE(shipped->succeeded) << shipped->output;
+  EXPECT_THAT(shipped->output, HasSubstr("\"check\":\"jetstream-api\""));
 }
 
 }  // namespace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a root asks of those who ask it, and what it tells of those who do what is not theirs.
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cluster/root.h"
+
+namespace clew::cluster {
+
+// Whether who says so may; of a query that is known only who asked first, and nothing old.
+Expected<void> Root::check_who(const Ask& said) {
+  if (options_.roles == nullptr) return {};
+  CLEW_TRY(check_signature(said, options_.tenant, clock_.realtime_ns()));
+  const Role* const role = CLEW_TRY(options_.roles->role_of(said.signature.key));
+  const auto known = asked_.find(said.query);
+  if (known == asked_.end()) {
+    if (ended_.has(said.query, said.signature))
+      return fail(ErrorCode::Refused, "the query has ended: its signature is not for another time");
+    return check_text(*role, {.name = "query", .text = said.text}, said.name_patterns);
+  }
+  const Asked& asked = known->second;
+  // To end it, the text is not needed.
+  const bool is_its = asked.want.signature.key == said.signature.key &&
+                      (!said.is_wanted || asked.want.text == said.text) &&
+                      asked.said_ns < said.signature.issued_ns;
+  return is_its ? Expected<void>() : fail(ErrorCode::Refused, "");
+}
+
+// Nodes get a newer signature long before the one that they have ends.
+void Root::renew(Asked& asked, const Ask& said) {
+  if (!is_signed(said.signature)) return;
+  asked.said_ns = said.signature.issued_ns;
+  const bool is_wanted = said.is_wanted && asked.want.is_wanted;
+  const int64_t age = said.signature.issued_ns - asked.want.signature.issued_ns;
+  if (!is_wanted || asked.ended_ns != 0 || age < kRenewedNs) return;
+  asked.want.signature = said.signature;
+  asked.is_announced = false;
+}
+
+void Root::refuse(const Ask& said, const std::string& reason) {
+  notes_.push_back(fmt::format("query {} is refused: {}", said.query, reason));
+  (void)bus_.publish(
+      subjects_.status(said.query),
+      to_bytes(Status{
+          .query = said.query, .phase = Phase::Failed, .reason = reason, .root = options_.name}));
+}
+
+// By the subject it is known who spoke: a server permits nobody another one's.
+void Root::tell_forger(const std::string& subject, const std::string& node) {
+  const std::string who(Subjects::node_of(subject));
+  const std::string why = fmt::format("it speaks in the name of node {}, and is not heard", node);
+  for (auto& [query, asked] : asked_) {
+    if (std::exchange(asked.strangers[who], why) != why) asked.has_news = true;
+  }
+  const std::string note = fmt::format("node {}: {}", who, why);
+  if (std::exchange(refusal_, note) != note) notes_.push_back(note);
+}
+
+// What is not permitted is tried again, in case that changes, and told once.
+void Root::tell_refusal(const Error& error) {
+  // That another root was faster is one, too, and is as it should be.
+  const bool is_new = error.code == ErrorCode::Refused && error.message != refusal_ &&
+                      error.message.find("may not") != std::string::npos;
+  if (!is_new) return;
+  refusal_ = error.message;
+  notes_.push_back("the server does not permit what a root does: " + error.message);
+}
+
+}  // namespace clew::cluster
