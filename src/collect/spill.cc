@@ -163,18 +163,24 @@ Expected<void> SpillWriter::write_events(const EventBatch& batch, size_t begin, 
   return {};
 }
 
-Expected<void> SpillWriter::finish(std::string_view note) {
-  while (!CLEW_TRY(write_frame(SpillFrame::End, std::as_bytes(std::span(note))))) {
+Expected<void> SpillWriter::finish(const NoteOf& note_of) {
+  uint64_t left_out = dropped_;
+  while (true) {
+    const std::string note = note_of(left_out);
+    if (CLEW_TRY(write_frame(SpillFrame::End, std::as_bytes(std::span(note))))) return {};
     if (written_.empty()) {
       errno = ENOSPC;
       return io_error(path_, "write");
     }
     end_ = written_.back().offset;
-    dropped_ += written_.back().events;
+    left_out += written_.back().events;
     written_.pop_back();
     CLEW_TRY(cut());
   }
-  return {};
+}
+
+Expected<void> SpillWriter::finish(std::string_view note) {
+  return finish([note](uint64_t) { return std::string(note); });
 }
 
 SpillReader::SpillReader(FileDescriptor file, std::string path)

@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,9 +52,12 @@ class SpillWriter {
   // Writes the events of one round as one or more frames. A frame for which the disk has no room is
   // left out whole and counted; later ones may find some.
   Expected<void> write(const EventBatch& batch, uint64_t round_start);
+  // The note of the end frame, where so many events are not in the file.
+  using NoteOf = std::function<std::string(uint64_t left_out)>;
   // Without room the last frames of events go for it.
+  Expected<void> finish(const NoteOf& note_of);
   Expected<void> finish(std::string_view note = {});
-  // Events for which there was no room.
+  // Events for which there was no room; what went for the end frame was there to be read.
   [[nodiscard]] uint64_t dropped() const { return dropped_; }
 
  private:

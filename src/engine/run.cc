@@ -258,7 +258,10 @@ Expected<Outcome> Run::close(int stop_descriptor) {
   if (flow_.is_kept()) {
     session::Recording whole = recording();
     whole.losses = session_->losses_of_events();
-    CLEW_TRY(flow_.finish_file(session::note_of(whole)));
+    CLEW_TRY(flow_.finish_file([&whole](uint64_t left_out) {
+      if (left_out != 0) whole.losses.dropped[std::string(collect::kDroppedNoRoom)] = left_out;
+      return session::note_of(whole);
+    }));
     if (const uint64_t left_out = whole.stacks.left_out(); left_out != 0) {
       notices_.warning(fmt::format("{} frames of stacks have no names in {}, only addresses",
                                    left_out, request_.spill_path));

@@ -16,9 +16,9 @@ Expected<void> EventFlow::keep_in(const std::string& path, const collect::SpillS
   return {};
 }
 
-Expected<void> EventFlow::finish_file(std::string_view note) {
+Expected<void> EventFlow::finish_file(const collect::SpillWriter::NoteOf& note_of) {
   CLEW_ASSERT(writer_ != nullptr);
-  return writer_->finish(note);
+  return writer_->finish(note_of);
 }
 
 Expected<void> EventFlow::add(const collect::EventBatch& round, uint64_t start, bool is_last) {

@@ -21,8 +21,8 @@ class EventFlow {
   // taken yet costs no memory. Errors: Io.
   Expected<void> keep_in(const std::string& path, const collect::SpillStart& start);
   [[nodiscard]] bool is_kept() const { return writer_ != nullptr; }
-  // The file is complete. `note`: collect/spill.h.
-  Expected<void> finish_file(std::string_view note);
+  // The file is complete. `note_of`: collect/spill.h.
+  Expected<void> finish_file(const collect::SpillWriter::NoteOf& note_of);
 
   // Events that are in no file, since there was no room for them: nor are they taken.
   [[nodiscard]] uint64_t dropped() const { return writer_ == nullptr ? 0 : writer_->dropped(); }

@@ -483,7 +483,7 @@ TEST_F(Files, KeepWhatTheReaderDoesNotTakeYet) {
   EXPECT_THAT(sink_.lines, ElementsAre("0"));
   ASSERT_TRUE(session.stop().has_value());
   EXPECT_THAT(sink_.lines, ElementsAre("0", "1", "2", "3"));
-  ASSERT_TRUE(flow_.finish_file(start().note).has_value());
+  ASSERT_TRUE(flow_.finish_file([this](uint64_t) { return start().note; }).has_value());
   EXPECT_THAT(from_file(kEvents).value(), ElementsAre("0", "1", "2", "3"));
   EXPECT_THAT(from_file(std::string(kEvents) + " take 1").value(), ElementsAre("0"));
 }
