@@ -29,7 +29,9 @@ inline constexpr uint32_t kQueryCommOffset = kQueryContextOffset + 0x200;
 inline constexpr uint32_t kQueryCommBytes = 16;
 inline constexpr uint32_t kQueryProcessNameOffset = kQueryCommOffset + kQueryCommBytes;
 inline constexpr uint32_t kQueryProcessNameBytes = 64;
-inline constexpr uint32_t kQueryEntryOffset = kQueryProcessNameOffset + kQueryProcessNameBytes;
+inline constexpr uint32_t kQueryNodeNameOffset = kQueryProcessNameOffset + kQueryProcessNameBytes;
+inline constexpr uint32_t kQueryNodeNameBytes = 64;
+inline constexpr uint32_t kQueryEntryOffset = kQueryNodeNameOffset + kQueryNodeNameBytes;
 inline constexpr uint32_t kQueryEntryBytes = 0x100;  // Time and arguments of a call's entry.
 inline constexpr uint32_t kQueryValuesOffset = kQueryEntryOffset + kQueryEntryBytes;
 inline constexpr uint32_t kQueryValuesMax = 64;  // Arguments of aggregates.
@@ -53,6 +55,8 @@ enum class QueryWord : uint16_t {
   Elapsed,      // ns since the entry of the same call.
   EntryArgument0,
   EntryArgument5 = EntryArgument0 + 5,
+  // The address of the machine's name as the process sees it: a constant, and in no context.
+  NodeName = 0x100,
 };
 static_assert(static_cast<uint32_t>(QueryWord::EntryArgument5) < 6 + kStackArgumentsMax);
 
@@ -64,6 +68,7 @@ enum class QueryAccessor : uint32_t {
   Tid,                       // (w)
   Comm,                      // (w, dst): kQueryCommBytes bytes.
   ProcessName,               // (w, dst): kQueryProcessNameBytes bytes.
+  NodeName,                  // (w, dst): kQueryNodeNameBytes bytes.
   Caller,                    // (w): of a function of the kernel, at its entry.
   UserStack,                 // (w, dst, frames): stack_words(frames).
   KernelStack,               // (w, dst, frames): the same without the process.

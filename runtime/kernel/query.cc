@@ -12,6 +12,9 @@ extern "C" {
 extern const char d_n_task_group_leader;
 extern const char d_n_mm_exe_file;
 extern const char d_n_file_dentry;
+extern const char d_n_task_nsproxy;
+extern const char d_n_nsproxy_uts;
+extern const char d_n_uts_name;
 }
 
 namespace {
@@ -101,6 +104,18 @@ uint64_t d_query_process_name(MachineWindow* w, uint64_t dst) {
     name = read_pointer(task + number(d_n_task_group_leader)) + number(d_n_task_comm);
   }
   copy_kernel_text(at(w, dst), abi::kQueryProcessNameBytes, pointer(name));
+  return 0;
+}
+
+// Empty of a thread that has left its name spaces, as it ends.
+uint64_t d_query_node_name(MachineWindow* w, uint64_t dst) {
+  constexpr uint64_t kNodeName = 65;  // In struct new_utsname, behind the system's name.
+  clear(w, dst, abi::kQueryNodeNameBytes);
+  const uint64_t spaces = read_pointer(current_task_address() + number(d_n_task_nsproxy));
+  const uint64_t space = spaces == 0 ? 0 : read_pointer(spaces + number(d_n_nsproxy_uts));
+  if (space == 0) return 0;
+  const uint64_t name = space + number(d_n_uts_name) + kNodeName;
+  copy_kernel_text(at(w, dst), abi::kQueryNodeNameBytes, pointer(name));
   return 0;
 }
 

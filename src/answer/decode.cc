@@ -61,6 +61,9 @@ bool Decoder::name_field(Field field, uint64_t word, uint64_t process, Value& in
     case Field::Host:
       into = names_.host();
       return true;
+    case Field::NodeName:
+      into = names_.node_name(word);
+      return true;
     case Field::Time:
     case Field::Tid:
     case Field::Cpu:

@@ -57,6 +57,7 @@ class FakeNames final : public Names {
     return process_name(process) + "/" + std::to_string(tid);
   }
   std::string host() override { return "here"; }
+  std::string node_name(uint64_t process) override { return "node" + std::to_string(process); }
   std::string symbol(uint64_t address) override { return "app!" + std::to_string(address); }
 };
 

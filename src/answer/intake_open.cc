@@ -45,6 +45,7 @@ class Intake::OpenBindings final : public plan::Bindings {
       case Field::Pid:
       case Field::ProcName:
       case Field::Host:
+      case Field::NodeName:
         return name(expression.field, call_.process);
       case Field::Comm:
         return name(expression.field, call_.tid);

@@ -25,6 +25,8 @@ class Names {
   virtual std::string process_name(uint64_t process) = 0;
   virtual std::string thread_name(uint64_t process, uint64_t tid) = 0;
   virtual std::string host() = 0;
+  // The machine's name as the process sees it.
+  virtual std::string node_name(uint64_t process) = 0;
   virtual std::string symbol(uint64_t address) = 0;
   // Of its words (abi/query_window.h). Only events of the kernel's programs have some.
   virtual aggregate::Stack stack(std::span<const uint64_t> /*words*/) { return {}; }

@@ -18,6 +18,7 @@ class NoNames final : public Names {
   std::string process_name(uint64_t) override { return {}; }
   std::string thread_name(uint64_t, uint64_t) override { return {}; }
   std::string host() override { return {}; }
+  std::string node_name(uint64_t) override { return {}; }
   std::string symbol(uint64_t) override { return {}; }
 };
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "target/node_name.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -40,12 +41,14 @@ ProcessNames::ProcessNames(pid_t pid, target::Catalog& catalog,
   std::array<char, kHostNameMax> host{};
   if (gethostname(host.data(), host.size() - 1) == 0) host_ = host.data();
   process_names_[0] = process_name_of(pid);
+  node_names_[0] = target::node_name_of(pid);
 }
 
 void ProcessNames::add_child(uint64_t process, pid_t pid) {
   if (!children_.emplace(process, pid).second) return;
   // Its rows are of the program that it was forked from: another one that it runs has no probes.
   process_names_[process] = process_names_[0];
+  node_names_[process] = target::node_name_of(pid);
 }
 
 void ProcessNames::refresh_threads() {
@@ -60,8 +63,10 @@ void ProcessNames::refresh_threads() {
 void ProcessNames::describe(session::RecordedProcess& into) const {
   for (const auto& [process, name] : process_names_) {
     const auto child = children_.find(process);
+    const auto found = node_names_.find(process);
     into.incarnations[process] = {.pid = child == children_.end() ? pid_ : child->second,
-                                  .name = name};
+                                  .name = name,
+                                  .node_name = found == node_names_.end() ? "" : found->second};
   }
   into.sites = names_;
   into.threads.insert(thread_names_.begin(), thread_names_.end());
@@ -100,6 +105,11 @@ std::string ProcessNames::thread_name(uint64_t process, uint64_t tid) {
 
 std::string ProcessNames::host() {
   return host_;
+}
+
+std::string ProcessNames::node_name(uint64_t process) {
+  const auto found = node_names_.find(process);
+  return found == node_names_.end() ? "" : found->second;
 }
 
 std::string ProcessNames::symbol(uint64_t address) {

@@ -40,6 +40,7 @@ class ProcessNames final : public answer::Names {
   std::string process_name(uint64_t process) override;
   std::string thread_name(uint64_t process, uint64_t tid) override;
   std::string host() override;
+  std::string node_name(uint64_t process) override;
   std::string symbol(uint64_t address) override;
   aggregate::Stack stack(std::span<const uint64_t> words) override;
 
@@ -52,6 +53,7 @@ class ProcessNames final : public answer::Names {
   const std::vector<plan::SiteNames>& names_;
   std::map<uint64_t, pid_t> children_;
   std::map<uint64_t, std::string> process_names_;
+  std::map<uint64_t, std::string> node_names_;
   std::unordered_map<uint64_t, std::string> thread_names_;
   std::unordered_map<uint64_t, std::string> symbols_;
   std::string host_;

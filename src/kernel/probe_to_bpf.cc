@@ -77,6 +77,7 @@ constexpr ProbeCallee kProbeCallees[] = {
     {"d_builtin_tid", number_of(abi::QueryAccessor::Tid), Shape::Machine},
     {"d_query_comm", number_of(abi::QueryAccessor::Comm), Shape::Machine},
     {"d_query_process_name", number_of(abi::QueryAccessor::ProcessName), Shape::Machine},
+    {"d_query_node_name", number_of(abi::QueryAccessor::NodeName), Shape::Machine},
     {"d_builtin_caller", number_of(abi::QueryAccessor::Caller), Shape::Machine},
     {"d_user_stack", number_of(abi::QueryAccessor::UserStack), Shape::Machine},
     {"d_stack", number_of(abi::QueryAccessor::KernelStack), Shape::Machine},

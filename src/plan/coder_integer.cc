@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "abi/context.h"
+#include "abi/query_window.h"
 #include "aggregate/hash.h"
 #include "plan/coder.h"
 #include "plan/coder_parts.h"
@@ -148,6 +149,10 @@ bool Coder::leaf(const Expression& expression, Register into) {
   };
   switch (expression.field) {
     case Field::Argument:
+      if (expression.index == static_cast<uint16_t>(abi::QueryWord::NodeName)) {
+        builder_.load_constant(into, abi::kMachineWindowTag | abi::kQueryNodeNameOffset);
+        return true;
+      }
       if (is_above_frame(expression.index)) return false;
       return context(static_cast<size_t>(argument_offset(expression.index)));
     case Field::ReturnValue:
@@ -173,6 +178,7 @@ bool Coder::leaf(const Expression& expression, Register into) {
     case Field::Comm:
     case Field::ProcName:
     case Field::Host:
+    case Field::NodeName:
     case Field::Function:
     case Field::Module:
     case Field::Probe:

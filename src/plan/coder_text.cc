@@ -54,6 +54,7 @@ FieldHome home_of(Field field) {
     case Field::Comm:
     case Field::ProcName:
     case Field::Host:
+    case Field::NodeName:
     case Field::Function:
     case Field::Module:
     case Field::Probe:
@@ -450,7 +451,7 @@ Expected<void> Coder::word(const Expression& expression) {
     load_site(Register::R0, SiteConstant::ModuleIndex);
   } else if (expression.field == Field::Probe) {
     load_site(Register::R0, SiteConstant::ProbeIndex);
-  } else {  // pid, procName, host: the process decides.
+  } else {  // pid, procName, host, nodename: the process decides.
     context(offsetof(abi::Context, process));
   }
   return {};

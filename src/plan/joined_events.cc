@@ -34,6 +34,7 @@ bool is_common(Field field) {
     case Field::Comm:
     case Field::ProcName:
     case Field::Host:
+    case Field::NodeName:
     case Field::Function:
     case Field::Module:
     case Field::Probe:
@@ -69,8 +70,15 @@ bool is_common_field(const Expression& expression) {
   return expression.kind == ExpressionKind::Field && is_common(expression.field);
 }
 
+// Carriers that are not the same hits have a probe each; of streams that share a place no condition
+// is there.
+bool is_one_probe(const Emitter& one, const Emitter& other) {
+  return one.turn == other.turn && one.medium == other.medium &&
+         (!one.role.carrier || one.filters == other.filters);
+}
+
 bool have_common_source(const Emitter& one, const Emitter& other) {
-  if (one.turn != other.turn || one.medium != other.medium) return false;
+  if (!is_one_probe(one, other)) return false;
   return std::any_of(one.sources.begin(), one.sources.end(), [&other](const Source& source) {
     return std::any_of(other.sources.begin(), other.sources.end(),
                        [&source](const Source& its) { return is_same_place(source, its); });
@@ -260,8 +268,8 @@ std::vector<Source>::iterator EventsMaker::find_source(const Source& source,
                                                        const Emitter& emitter) {
   std::vector<Source>& all = result_.events.sources;
   for (size_t i = 0; i < all.size(); ++i) {
-    const bool is_alike = first_[i]->turn == emitter.turn && first_[i]->medium == emitter.medium;
-    if (is_alike && is_same_place(all[i], source)) return all.begin() + static_cast<ptrdiff_t>(i);
+    if (is_one_probe(*first_[i], emitter) && is_same_place(all[i], source))
+      return all.begin() + static_cast<ptrdiff_t>(i);
   }
   return all.end();
 }

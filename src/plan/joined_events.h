@@ -47,6 +47,9 @@ query::Expression nothing(const query::Type& type);
 // Whether events of any source have it: the tracer names it, so it is a column by itself.
 bool is_common_field(const query::Expression& expression);
 
+// Whether both ask one probe, where they name the same place.
+bool is_one_probe(const Emitter& one, const Emitter& other);
+
 // Whether one hit is an event of both.
 bool have_common_source(const Emitter& one, const Emitter& other);
 

@@ -46,6 +46,8 @@ std::optional<Expression> as_argument(const Expression& field) {
       return text(QueryWord::Comm, field.type);
     case Field::ProcName:
       return text(QueryWord::ProcessName, field.type);
+    case Field::NodeName:
+      return text(QueryWord::NodeName, field.type);
     case Field::Elapsed:
       return word(QueryWord::Elapsed, field.type);
     case Field::EntryArgument: {
@@ -114,8 +116,9 @@ Plan make_kernel_plan(query::Query query) {
 }
 
 bool KernelUse::entry() const {
-  return std::any_of(words.begin(), words.end(),
-                     [](QueryWord word) { return word >= QueryWord::Elapsed; });
+  return std::any_of(words.begin(), words.end(), [](QueryWord word) {
+    return word >= QueryWord::Elapsed && word <= QueryWord::EntryArgument5;
+  });
 }
 
 void find_kernel_use(const query::Query& query, const query::Source& source,

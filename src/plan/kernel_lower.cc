@@ -139,6 +139,8 @@ void KernelLowering::load_word(Coder& coder, QueryWord word) {
     call(coder, accessor);
     builder.load_constant(Register::R0, abi::kMachineWindowTag | offset);
   };
+  if (word == QueryWord::NodeName)
+    return address(QueryAccessor::NodeName, abi::kQueryNodeNameOffset);
   if (word >= QueryWord::Elapsed) return;  // take_entry() has them.
   if (word == QueryWord::Pid) call(coder, QueryAccessor::Pid);
   if (word == QueryWord::Comm) address(QueryAccessor::Comm, abi::kQueryCommOffset);

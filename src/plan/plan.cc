@@ -200,7 +200,7 @@ bool is_site_constant(const Query& query, const Expression& expression) {
 bool is_process_constant(const Expression& expression) {
   return expression.kind == ExpressionKind::Field &&
          (expression.field == Field::Pid || expression.field == Field::ProcName ||
-          expression.field == Field::Host);
+          expression.field == Field::Host || expression.field == Field::NodeName);
 }
 
 bool keys_known_before(const Query& query) {

@@ -33,6 +33,7 @@ class SiteBindings final : public Bindings {
       case query::Field::Comm:
       case query::Field::ProcName:
       case query::Field::Host:
+      case query::Field::NodeName:
       case query::Field::Caller:
       case query::Field::Stack:
       case query::Field::UserStack:

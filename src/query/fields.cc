@@ -46,7 +46,7 @@ constexpr Type string_of(uint16_t capacity_bytes) {
           .capacity_bytes = capacity_bytes};
 }
 
-constexpr std::array<FieldInfo, 18> kFields = {{
+constexpr std::array<FieldInfo, 19> kFields = {{
     {"time",
      Field::Time,
      {.unit = Unit::Timestamp},
@@ -90,6 +90,8 @@ constexpr std::array<FieldInfo, 18> kFields = {{
      "ns since the entry of the same call"},
     {"entry.arg", Field::EntryArgument, kInt64, "return, exception, syscall_return, kernel_return",
      kExit, "entry.arg0 to entry.arg15: the argument as it was at the entry of the same call"},
+    {"nodename", Field::NodeName, string_of(64), "process and kernel sources", kThread,
+     "the machine's name as the process sees it: of its container, as uname -n there says"},
 }};
 
 // What is no field of its own, but a way to name one: numbers and names come behind it.

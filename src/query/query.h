@@ -111,6 +111,7 @@ enum class Field : uint8_t {
   ReturnValue,    // retval: the raw 8 bytes, signed. Return sources.
   Elapsed,        // ns since the entry of the same call. Return and exception sources.
   EntryArgument,  // entry.arg(index): the argument as it was at entry. Return and exception.
+  NodeName,       // The machine's name as the process sees it: its container's.
 };
 
 enum class Function : uint8_t {

@@ -119,7 +119,7 @@ bool read_stacks(const Json& json, output::KeptStacks& stacks) {
 Json json_of(const RecordedProcess& process) {
   Json incarnations = Json::array();
   for (const auto& [number, incarnation] : process.incarnations)
-    incarnations.push_back({number, incarnation.pid, incarnation.name});
+    incarnations.push_back({number, incarnation.pid, incarnation.name, incarnation.node_name});
   Json sites = Json::array();
   for (const plan::SiteNames& site : process.sites)
     sites.push_back({site.function, site.module, site.probe});
@@ -134,6 +134,8 @@ RecordedProcess read_process(const Json& json) {
   for (const Json& item : json.at("incarnations")) {
     process.incarnations[item.at(0).get<uint64_t>()] = {.pid = item.at(1).get<pid_t>(),
                                                         .name = item.at(2).get<std::string>()};
+    if (item.size() > 3)
+      process.incarnations[item.at(0).get<uint64_t>()].node_name = item.at(3).get<std::string>();
   }
   for (const Json& item : json.at("sites")) {
     process.sites.push_back({.source = 0,
@@ -247,6 +249,11 @@ int64_t RecordedNames::pid(uint64_t process) {
 std::string RecordedNames::process_name(uint64_t process) {
   const auto found = process_.incarnations.find(process);
   return found == process_.incarnations.end() ? std::string() : found->second.name;
+}
+
+std::string RecordedNames::node_name(uint64_t process) {
+  const auto found = process_.incarnations.find(process);
+  return found == process_.incarnations.end() ? std::string() : found->second.node_name;
 }
 
 std::string RecordedNames::thread_name(uint64_t, uint64_t tid) {

@@ -25,6 +25,7 @@ struct RecordedProcess {
   struct Incarnation {
     pid_t pid = 0;
     std::string name{};
+    std::string node_name{};  // Files of earlier versions have none.
   };
   std::map<uint64_t, Incarnation> incarnations{};
   std::vector<plan::SiteNames> sites{};  // By index of function, module and probe.
@@ -60,6 +61,7 @@ class RecordedNames final : public answer::Names {
   std::string process_name(uint64_t process) override;
   std::string thread_name(uint64_t process, uint64_t tid) override;
   std::string host() override { return host_; }
+  std::string node_name(uint64_t process) override;
   std::string symbol(uint64_t address) override;
   aggregate::Stack stack(std::span<const uint64_t> words) override { return stacks_.named(words); }
 

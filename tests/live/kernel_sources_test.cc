@@ -431,6 +431,28 @@ TEST_F(KernelSources, ACommandThatCannotBeExecutedIsNamed) {
   EXPECT_THAT(end.error, HasSubstr("cannot start 'tool'"));
 }
 
+// In the process and in the kernel alike.
+TEST_F(KernelSources, SayHowTheMachineIsCalledWhereTheProcessIs) {
+  Victim elsewhere({.arguments = {"unshare", "--uts", "sh", "-c",
+                                  "hostname clew-elsewhere && exec \"$0\"", victim_path("calls")}},
+                   Victim::Place::Started);
+  Tracer tracer = Tracer::attach(
+      victim_.pid(),
+      "from e in syscall(\"getppid\"), entry(\"calls!take_parent\") groupby e.nodename, e.function "
+      "select e.nodename, e.function, count() as n, max(e.pid) as pid",
+      {"-p", std::to_string(elsewhere.pid())});
+  victim_.ask("parents 20");
+  elsewhere.ask("parents 30");
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.rows.size(), 4U);
+  for (const json& row : report.rows) {
+    const bool is_elsewhere = row.at("nodename") == "clew-elsewhere";
+    EXPECT_EQ(row.at("n"), is_elsewhere ? 30 : 20) << row;
+    EXPECT_EQ(row.at("pid"), is_elsewhere ? elsewhere.pid() : victim_.pid()) << row;
+  }
+}
+
 // A kernel may let no program at its functions, and then it says why; tests/kernel_machine has one
 // that does.
 TEST_F(KernelSources, FunctionsAreCountedOrRefusedWithTheReason) {

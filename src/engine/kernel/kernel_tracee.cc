@@ -20,6 +20,7 @@
 #include "output/stack_names.h"
 #include "plan/kernel_cells.h"
 #include "target/live_symbolizer.h"
+#include "target/node_name.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -65,6 +66,10 @@ class KernelNames final : public answer::Names {
     return found ? found->comm : "";
   }
   std::string host() override { return host_; }
+  // Of open calls, as above.
+  std::string node_name(uint64_t process) override {
+    return target::node_name_of(static_cast<pid_t>(process));
+  }
 
   // Code of programs can be named when all events are of one process.
   [[nodiscard]] bool is_one() const { return scope_.pids.size() == 1 && !scope_.follows; }

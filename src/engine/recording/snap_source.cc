@@ -299,6 +299,7 @@ void SnapSource::read(const query::Expression& capture, const collect::Event& ev
     case query::Field::Cpu:
     case query::Field::Comm:
     case query::Field::Host:
+    case query::Field::NodeName:
     case query::Field::Caller:
     case query::Field::Stack:
     case query::Field::UserStack:
