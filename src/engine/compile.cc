@@ -170,7 +170,7 @@ Expected<void> Compiler::find_processes() {
   for (const std::string& path : request_.vocabulary_paths)
     CLEW_TRY(vocabulary_.load(path));
   CLEW_TRY(query::check_sources(request_.text, vocabulary_));
-  places_ = CLEW_TRY(query::places_of_sources(request_.text));
+  places_ = CLEW_TRY(query::places_of_sources(request_.text, &vocabulary_));
   const bool names_processes =
       !request_.pids.empty() || !request_.name_patterns.empty() || !request_.command.empty();
   places_.process = places_.process || !places_.kernel || (places_.joins && names_processes);

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "query/arithmetic.h"
 #include "query/diagnostic.h"
 #include "query/parse.h"
 #include "query/vocabulary.h"
@@ -187,6 +188,17 @@ Expected<std::vector<Carrier>> carriers_at(const Text& text, const Cause& cause,
 
 namespace {
 
+Expression is_not_zero(const Expression& number) {
+  Expression zero = integer_constant(0, number.type, number.span);
+  Expression made;
+  made.kind = ExpressionKind::Binary;
+  made.binary = BinaryOperator::NotEqual;
+  made.type = kInt32;
+  made.span = number.span;
+  made.operands = {number, std::move(zero)};
+  return made;
+}
+
 // Of begin and end the key is nothing.
 Expected<std::vector<Carrier>> carriers_at(const std::string& source, const Cause& cause,
                                            const Environment& environment) {
@@ -198,6 +210,10 @@ Expected<std::vector<Carrier>> carriers_at(const std::string& source, const Caus
   std::vector<Carrier> all = CLEW_TRY(carriers_at(text, cause, environment));
   for (Carrier& carrier : all) {
     if (key.empty()) carrier.keys.clear();
+    // A system call serves many; at those that hand nothing over the key is 0.
+    if (is_kernel_source(carrier.source.kind) && !carrier.keys.empty() &&
+        form_of(carrier) == KeyForm::Number)
+      carrier.conditions.push_back(is_not_zero(carrier.keys[0]));
   }
   return all;
 }

@@ -51,6 +51,23 @@ TEST(Cause, HandsOverByAnExport) {
   EXPECT_EQ(carrier.keys[0].field, Field::ReturnValue);
 }
 
+// Most calls are none of those that hand something over.
+TEST(Cause, OfSystemCallsHasTheKeyZeroWhereThereIsNone) {
+  const auto carriers = read(
+      "[[tracepoint]]\nname = \"p\"\nsyscall = \"write\"\n"
+      "exports = { n = \"arg2 == 8 ? u64(arg1) : 0\" }\ncause = \"put n\"\n"
+      "[[tracepoint]]\nname = \"q\"\nfunction = \"app!f\"\n"
+      "exports = { n = \"arg0\" }\ncause = \"put n\"\n");
+  ASSERT_TRUE(carriers.has_value()) << carriers.error().message;
+  ASSERT_EQ(carriers->size(), 2);
+  const Carrier& call = carriers->front();
+  ASSERT_EQ(call.conditions.size(), 1);
+  EXPECT_EQ(call.conditions[0].binary, BinaryOperator::NotEqual);
+  EXPECT_EQ(call.conditions[0].operands[0], call.keys[0]);
+  EXPECT_EQ(call.conditions[0].operands[1].integer, 0);
+  EXPECT_TRUE((*carriers)[1].conditions.empty());
+}
+
 TEST(Cause, SendsToOtherProcesses) {
   const auto carriers = read(
       "[[tracepoint]]\nname = \"p\"\nfunction = \"app!f\"\n"

@@ -13,6 +13,7 @@
 #include "query/resolve_source.h"
 #include "query/token.h"
 #include "query/unsupported.h"
+#include "query/vocabulary.h"
 #include "query/window.h"
 
 namespace clew::query {
@@ -52,9 +53,22 @@ std::string module_of(const SyntaxSource& source) {
   return end == std::string::npos ? std::string() : text.substr(0, end);
 }
 
-// A name that is no call is a tracepoint of a vocabulary, all of which are in processes; or begin,
-// end, or a query whose own sources are met.
-void find_place(const SyntaxSource& source, const SyntaxText& text, const Reporter& report,
+// What a name in a text can mean.
+struct PlacesOf {
+  const SyntaxText& syntax;
+  const Vocabulary* vocabulary;
+};
+
+void find_place(const TracepointDefinition& tracepoint, SourcePlaces& places) {
+  for (const TracepointPlace& place : tracepoint.places) {
+    places.kernel = places.kernel || is_kernel_source(place.source.kind);
+    places.process = places.process || is_process_source(place.source.kind);
+  }
+}
+
+// A name that is no call is a tracepoint of a vocabulary; or begin, end, or a query whose own
+// sources are met.
+void find_place(const SyntaxSource& source, const PlacesOf& text, const Reporter& report,
                 SourcePlaces& places) {
   if (source.is_call) {
     const Expected<SourceKind> kind = kind_of(source, report);
@@ -70,12 +84,16 @@ void find_place(const SyntaxSource& source, const SyntaxText& text, const Report
   }
   const bool is_of_tracer = same_word(source.name, "begin") || same_word(source.name, "end");
   const bool is_definition =
-      std::any_of(text.definitions.begin(), text.definitions.end(),
+      std::any_of(text.syntax.definitions.begin(), text.syntax.definitions.end(),
                   [&](const SyntaxDefinition& each) { return each.name == source.name; });
-  if (source.query.empty() && !is_of_tracer && !is_definition) places.process = true;
+  if (!source.query.empty() || is_definition) return;
+  const TracepointDefinition* const tracepoint =
+      text.vocabulary == nullptr ? nullptr : text.vocabulary->find(source.name);
+  if (tracepoint != nullptr) return find_place(*tracepoint, places);
+  if (!is_of_tracer) places.process = true;
 }
 
-void find_places(const SyntaxQuery& query, const SyntaxText& text, const Reporter& report,
+void find_places(const SyntaxQuery& query, const PlacesOf& text, const Reporter& report,
                  SourcePlaces& places) {
   const auto visit = [&](const std::vector<SyntaxSource>& sources) {
     for (const SyntaxSource& source : sources) {
@@ -119,7 +137,7 @@ bool has_join(const SyntaxText& text) {
 
 }  // namespace
 
-Expected<SourcePlaces> places_of_sources(const Text& text) {
+Expected<SourcePlaces> places_of_sources(const Text& text, const Vocabulary* vocabulary) {
   const Reporter report(text);
   const SyntaxText syntax = CLEW_TRY(syntax_of(text, report));
   SourcePlaces places;
@@ -129,7 +147,8 @@ Expected<SourcePlaces> places_of_sources(const Text& text) {
     return field != nullptr && field->field == Field::UserStack;
   });
   places.joins = has_join(syntax);
-  find_places(syntax.query, syntax, report, places);
+  const PlacesOf names{.syntax = syntax, .vocabulary = vocabulary};
+  find_places(syntax.query, names, report, places);
   for (const Step& step : syntax.query.steps) {
     if (step.kind == StepKind::Every) places.every_ns = step.number;
     if (step.kind == StepKind::For) places.for_ns = step.number;
@@ -138,7 +157,7 @@ Expected<SourcePlaces> places_of_sources(const Text& text) {
   }
   for (const SyntaxDefinition& definition : syntax.definitions) {
     for (const SyntaxQuery& query : definition.query)
-      find_places(query, syntax, report, places);
+      find_places(query, names, report, places);
   }
   return places;
 }

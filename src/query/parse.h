@@ -48,7 +48,8 @@ struct SourcePlaces {
   std::optional<uint64_t> for_ns{};
   std::optional<uint64_t> pane_ns{};  // Of windows of time.
 };
-Expected<SourcePlaces> places_of_sources(const Text& text);
+// A tracepoint of no vocabulary is taken for one in a process.
+Expected<SourcePlaces> places_of_sources(const Text& text, const Vocabulary* vocabulary = nullptr);
 
 // The same as parse() without the last step: sources of a cluster stay in the Query.
 Expected<Query> parse_any(const Text& text, const Environment& environment);

@@ -111,6 +111,22 @@ TEST(Query, ASourceThatNobodyKnowsIsToldWithTheNearest) {
             "");
 }
 
+// A name alone does not say where it is.
+TEST(Query, ATracepointOfAVocabularyIsInProcessesOrInTheKernel) {
+  Vocabulary vocabulary;
+  ASSERT_TRUE(vocabulary.load_text("v.toml",
+                                   "[[tracepoint]]\nname = \"a.call\"\nsyscall = \"read\"\n"
+                                   "[[tracepoint]]\nname = \"a.work\"\nfunction = \"app!work\"\n"));
+  const auto places = [&](const std::string& text) {
+    return *places_of_sources({.name = "query", .text = text}, &vocabulary);
+  };
+  EXPECT_TRUE(places("a.call.Count()").kernel);
+  EXPECT_FALSE(places("a.call.Count()").process);
+  EXPECT_FALSE(places("a.work.Count()").kernel);
+  EXPECT_TRUE(places("a.work.Count()").process);
+  EXPECT_TRUE(places("a.call.After(a.work, (c, w) => c.pid)").process);
+}
+
 bool joins_in(const std::string& text) {
   const auto places = places_of_sources({.name = "query", .text = text});
   EXPECT_TRUE(places.has_value()) << places.error().message;

@@ -105,8 +105,8 @@ class Reader {
   }
 
   Expected<void> add(const toml::table& table, std::vector<TracepointDefinition>& result) const {
-    constexpr std::array<std::string_view, 8> kKeys = {"name", "doc",     "function", "line",
-                                                       "at",   "exports", "cause",    "how"};
+    constexpr std::array<std::string_view, 9> kKeys = {
+        "name", "doc", "function", "line", "syscall", "at", "exports", "cause", "how"};
     CLEW_TRY(check_keys(table, kKeys));
     TracepointDefinition definition;
     definition.file = text_.name;
@@ -178,6 +178,7 @@ class Reader {
   }
 
   Expected<SourceKind> weave_point(const toml::table& table) const {
+    if (table.contains("syscall")) return weave_point_of_call(table);
     if (!table.contains("at")) {
       return table.contains("line") ? SourceKind::Line : SourceKind::Entry;
     }
@@ -193,8 +194,21 @@ class Reader {
                                                  at, did_you_mean(at, kNames)));
   }
 
+  [[nodiscard]] Expected<SourceKind> weave_point_of_call(const toml::table& table) const {
+    for (const std::string_view other : {"function", "line"}) {
+      if (table.contains(other))
+        return fail_at(*table.get(other), "a tracepoint is at a system call or in a program");
+    }
+    const std::string at = table.contains("at") ? CLEW_TRY(text_of(table, "at")) : "entry";
+    if (at == "entry") return SourceKind::Syscall;
+    if (at == "return") return SourceKind::SyscallReturn;
+    return fail_at(*table.get("at"), "'at' of a system call is entry or return");
+  }
+
   Expected<std::vector<Source>> sources_of(const toml::table& table, SourceKind kind) const {
-    const std::string_view key = kind == SourceKind::Line ? "line" : "function";
+    const std::string_view key = is_kernel_source(kind)     ? "syscall"
+                                 : kind == SourceKind::Line ? "line"
+                                                            : "function";
     const toml::node* node = table.get(key);
     if (node == nullptr) return fail_at(table, fmt::format("a tracepoint needs '{}'", key));
     std::vector<Source> result;
@@ -221,6 +235,10 @@ class Reader {
     Source source;
     source.kind = kind;
     const std::string& text = value->get();
+    if (is_kernel_source(kind)) {
+      source.function = text;
+      return source;
+    }
     if (kind != SourceKind::Line) {
       if (split_function(text, source)) return source;
       return fail_at(node, "'!' stands between a module and a function");

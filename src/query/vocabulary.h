@@ -5,6 +5,7 @@
 //     name = "libc.malloc"                  # dotted, unique; a repeated name is one more place
 //     doc = "Memory is asked for"
 //     function = "libc.so.6!malloc"         # or a list; with at = "line": file:line
+//     syscall = "read"                      # instead of a function, by the kernel's name
 //     at = "entry"                          # entry (default), return, exception, line
 //     exports = { size = "arg0" }           # names, and expressions over the event's fields
 //     cause = "begin"                       # what it says of requests: query/cause.h

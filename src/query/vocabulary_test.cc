@@ -43,6 +43,29 @@ exports = { size = "entry.arg0", result = "(int)retval" }
   ASSERT_EQ(found->places[1].exports.size(), 2U);
 }
 
+TEST(Vocabulary, ATracepointCanBeAtASystemCall) {
+  Vocabulary vocabulary;
+  const Expected<void> loaded =
+      vocabulary.load_text("v.toml", tracepoint("syscall = [\"read\", \"pread64\"]\nat = "
+                                                "\"return\"\nexports = { n = \"retval\" }\n") +
+                                         tracepoint("syscall = \"write\"\nexports = { n = "
+                                                    "\"count\" }\n"));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const TracepointDefinition* found = vocabulary.find("a.b");
+  ASSERT_NE(found, nullptr);
+  ASSERT_EQ(found->places.size(), 3U);
+  EXPECT_EQ(print(found->places[1].source), "syscall_return(\"pread64\")");
+  EXPECT_EQ(print(found->places[2].source), "syscall(\"write\")");
+}
+
+TEST(Vocabulary, ASystemCallIsInNoProgram) {
+  EXPECT_THAT(error_of(tracepoint("syscall = \"read\"\nfunction = \"m!f\"\n")),
+              HasSubstr("v.toml:4:12: error: a tracepoint is at a system call or in a program"));
+  EXPECT_THAT(error_of(tracepoint("syscall = \"read\"\nat = \"exception\"\n")),
+              HasSubstr("v.toml:4:6: error: 'at' of a system call is entry or return"));
+  EXPECT_THAT(error_of(tracepoint("syscall = []\n")), HasSubstr("'syscall' lists from 1 to"));
+}
+
 TEST(Vocabulary, ARepeatedNameIsOneMorePlace) {
   Vocabulary vocabulary;
   const Expected<void> loaded = vocabulary.load_text(
