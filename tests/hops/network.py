@@ -27,7 +27,7 @@ PACKET_MAX = 65536
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _call(name, *arguments):
+def call(name, *arguments):
     if getattr(_libc, name)(*arguments) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
@@ -43,7 +43,7 @@ def _raise_interface(control, name):
 
 def enter_own():
     """From here on this process and its children have a loopback interface of their own."""
-    _call("unshare", CLONE_NEWNET)
+    call("unshare", CLONE_NEWNET)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         _raise_interface(control, "lo")
 
@@ -72,7 +72,7 @@ def connect(address, timeout_s):
 
 
 def end_with_parent():
-    _call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
+    call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _end_of_wire(here, there):
@@ -104,7 +104,7 @@ class Wire:
     def enter_far_end(self):
         """For a child before it becomes the server."""
         with open(f"/proc/{self.pid}/ns/net", "rb") as namespace:
-            _call("setns", namespace.fileno(), CLONE_NEWNET)
+            call("setns", namespace.fileno(), CLONE_NEWNET)
 
 
 def _run_wire(delay_s, says_ready, parent):
