@@ -5,13 +5,45 @@
 
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "answer/join_scene.h"
 #include "plan/capture.h"
+#include "plan/joined.h"
+#include "query/cause.h"
+#include "query/diagnostic.h"
+#include "query/parse.h"
+#include "query/vocabulary.h"
 
 namespace clew::answer {
 namespace {
+
+// A system call carries many messages: what hands one over is no hit of what hands over another.
+TEST(Joins, CarriersOfOneSystemCallHaveAProbeEach) {
+  query::Vocabulary vocabulary;
+  const auto put = [](const std::string& name, int size) {
+    return fmt::format(
+        "[[tracepoint]]\nname = \"{}\"\nsyscall = \"write\"\ncause = \"put n\"\n"
+        "exports = {{ n = \"arg2 == {} ? u64(arg1) : 0\" }}\n",
+        name, size);
+  };
+  ASSERT_TRUE(vocabulary.load_text("v.toml", put("one", 8) + put("other", 16) + put("again", 8)));
+  const query::Text text{.name = "query",
+                         .text = "from b in entry(\"app!b\") join a in entry(\"app!a\") on a -> b"};
+  const auto query = query::parse(text, {});
+  ASSERT_TRUE(query) << query.error().message;
+  const auto carriers =
+      query::carriers_of(vocabulary, nullptr, [](const query::Source&) { return true; });
+  ASSERT_TRUE(carriers) << carriers.error().message;
+  const auto joined = plan::separate(*query, *carriers, query::Reporter(text));
+  ASSERT_TRUE(joined) << joined.error().message;
+  Strings roles;
+  for (size_t i = 0; i < joined->roles.size(); ++i) {
+    if (!joined->is_stream(i)) roles.push_back(fmt::format("{}", joined->roles[i].size()));
+  }
+  EXPECT_EQ(roles, (Strings{"2", "1"}));  // Two tracepoints mean the same hits.
+}
 
 // --- each kind of join ---------------------------------------------------------------------------
 

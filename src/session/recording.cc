@@ -41,7 +41,7 @@ bool read_held(const Json& json, plan::HeldCapture& held) {
   meaning.type.size_bytes = type.at(1).get<uint8_t>();
   meaning.type.is_signed = type.at(2).get<bool>();
   meaning.type.capacity_bytes = type.at(4).get<uint16_t>();
-  return read_enumeration(json.at("field"), query::Field::EntryArgument, meaning.field) &&
+  return read_enumeration(json.at("field"), query::Field::NodeName, meaning.field) &&
          read_enumeration(type.at(0), query::TypeKind::Stack, meaning.type.kind) &&
          read_enumeration(type.at(3), query::Unit::Address, meaning.type.unit);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/node_name.h"
 
-#include <array>
 #include <filesystem>
 #include <system_error>
 
@@ -27,7 +26,7 @@ std::string node_name_of(pid_t pid) {
   constexpr const char* kOwn = "/proc/thread-self/ns/uts";
   const std::string theirs = fmt::format("/proc/{}/ns/uts", pid);
   std::error_code error;
-  const std::string space = std::filesystem::read_symlink(theirs, error);
+  std::string space = std::filesystem::read_symlink(theirs, error);
   if (error) return "";
   if (space == std::filesystem::read_symlink(kOwn, error).string()) return own_name();
   const FileDescriptor home(open(kOwn, O_RDONLY | O_CLOEXEC));
