@@ -62,13 +62,13 @@ bool reads_memory(const Expression& node) {
          (node.kind == ExpressionKind::Call && node.function == query::Function::Extension);
 }
 
-constexpr size_t npos = std::string_view::npos;
+constexpr size_t kNone = std::string_view::npos;
 
-// Where the '!' of "module!function" is, which begins no set as in "[!a]"; npos: it is no such
+// Where the '!' of "module!function" is, which begins no set as in "[!a]"; kNone: it is no such
 // name.
 size_t end_of_module(std::string_view name) {
   size_t at = name.find('!');
-  while (at != npos && at > 0 && name[at - 1] == '[')
+  while (at != kNone && at > 0 && name[at - 1] == '[')
     at = name.find('!', at + 1);
   return at;
 }
@@ -111,16 +111,24 @@ class RoleCheck {
 
  private:
   static bool is_allowed(const std::vector<std::string>& allowed, std::string_view wanted) {
-    return std::any_of(allowed.begin(), allowed.end(), [wanted](const std::string& each) {
-      const size_t end = end_of_module(each);
+    return std::any_of(allowed.begin(), allowed.end(),
+                       [wanted](const std::string& each) { return is_within(wanted, each); });
+  }
+
+  // Module and function apart: no '*' of one reaches into the other, nor does "usdt:*" into a
+  // module that somebody has called so. "*" alone is all.
+  [[nodiscard]] bool is_source_allowed(std::string_view wanted, bool is_function) const {
+    const auto allows = [wanted, is_function](const std::string& each) {
+      const std::string_view allowed(each);
+      const size_t end = end_of_module(allowed);
+      if (allowed == "*") return true;
+      if (!is_function) return end == kNone && is_within(wanted, allowed);
       const size_t wanted_end = end_of_module(wanted);
-      const bool are_functions = end != npos && wanted_end != npos;
-      if (!are_functions) return end == npos && is_within(wanted, each);
-      // Apart: no '*' of a module reaches into functions.
-      const std::string_view text(each);
-      return is_within(wanted.substr(0, wanted_end), text.substr(0, end)) &&
-             is_within(wanted.substr(wanted_end + 1), text.substr(end + 1));
-    });
+      return end != kNone && wanted_end != kNone &&
+             is_within(wanted.substr(0, wanted_end), allowed.substr(0, end)) &&
+             is_within(wanted.substr(wanted_end + 1), allowed.substr(end + 1));
+    };
+    return std::any_of(role_.sources.begin(), role_.sources.end(), allows);
   }
 
   [[nodiscard]] tl::unexpected<Error> refuse(query::Span span, std::string_view what) const {
@@ -135,7 +143,8 @@ class RoleCheck {
     if (!name) return {};
     const bool is_kernels = query::is_kernel_source(source.kind);
     if (is_kernels && !role_.kernel) return refuse(source.span, "ask the kernel");
-    if (!is_allowed(role_.sources, *name))
+    const bool is_function = !is_kernels && source.kind != SourceKind::Usdt;
+    if (!is_source_allowed(*name, is_function))
       return refuse(source.span, fmt::format("trace '{}'", *name));
     // The kernel is asked about all processes, unless some are named, which are the role's.
     const bool is_about_all = is_kernels && patterns_.empty();

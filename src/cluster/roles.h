@@ -12,9 +12,10 @@
 //     kernel = false                     # the kernel asked,
 //     cause = false                      # and events be joined by cause.
 //
-// What is not named is not allowed. A pattern of a query has to be within one of the role's. The
-// names that are compared: of functions "module!function", of static probes "usdt:provider:name",
-// of the kernel "syscall:read", "kernel:vfs_read", "tracepoint:sched:sched_switch", "profile".
+// What is not named is not allowed. A pattern of a query has to be within one of the role's; "*"
+// alone is all. The names that are compared: of functions "module!function", of static probes
+// "usdt:provider:name", of the kernel "syscall:read", "kernel:vfs_read",
+// "tracepoint:sched:sched_switch", "profile".
 #pragma once
 
 #include <cstdint>

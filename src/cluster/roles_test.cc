@@ -63,6 +63,12 @@ TEST(Roles, RefuseWhatTheyDoNotName) {
   EXPECT_THAT(refusal(kWeb, "from e in cluster.Line(\"shopd!a.c:3\") select count()"),
               HasSubstr("may not"));
   EXPECT_NE(refusal(kWeb, "from e in usdt(\"sshd:login\") select count()", {"shopd"}), "");
+  EXPECT_NE(refusal(kWeb, "from e in cluster.Function(\"usdt:shop:x!f\") select count()"), "");
+  Role all = kWeb;
+  all.sources = {"sh*"};
+  EXPECT_NE(refusal(all, "from e in cluster.Function(\"shopd!charge_card\") select count()"), "");
+  all.sources = {"*"};
+  EXPECT_EQ(refusal(all, "from e in cluster.Function(\"shopd!charge_card\") select count()"), "");
 }
 
 TEST(Roles, SayWhichProcesses) {

@@ -32,7 +32,7 @@ using nlohmann::json;
 constexpr size_t kInfoMax = 64UL << 10;
 constexpr int kPatienceMs = 3000;
 
-bool waits_well(int descriptor, short events) {
+bool waits_well(int descriptor, decltype(pollfd::events) events) {
   pollfd one{.fd = descriptor, .events = events, .revents = 0};
   return poll(&one, 1, kPatienceMs) == 1;
 }

@@ -250,13 +250,15 @@ class Rules {
     }
     for (const Grant& grant : grants_) {
       const std::string_view what = grant.publishes ? "publish" : "subscribe to";
-      if (!grant.has_list)
+      if (!grant.has_list) {
         places.add(*grant.at,
                    fmt::format("user {} may {} everything: there is no list", grant.whose, what));
+      }
       // The server takes an empty list for none.
-      if (grant.has_list && grant.allowed.empty())
+      if (grant.has_list && grant.allowed.empty()) {
         places.add(*grant.at,
                    fmt::format("user {} may {} everything: its list is empty", grant.whose, what));
+      }
       for (const SettingValue* const subject : grant.allowed) {
         if (subject->text == ">" || subject->text == "*.>")
           places.add(*subject, fmt::format("user {} may {} everything", grant.whose, what));
@@ -279,9 +281,10 @@ class Rules {
         if (is_nodes) nodes.insert(text.substr(text.rfind('.') + 1));
       }
       const bool is_any = nodes.contains("*") || nodes.contains(">");
-      if (is_any || nodes.size() > 1)
+      if (is_any || nodes.size() > 1) {
         places.add(*grant.at, fmt::format("user {} may speak for {}", grant.whose,
                                           is_any ? "any node" : "several nodes"));
+      }
     }
     report("nodes", places, "no user may speak for several nodes",
            "its counts cannot be told from another node's",

@@ -19,10 +19,10 @@ struct Setting;
 struct SettingValue {
   enum class Kind : uint8_t { Text, List, Map };
   Kind kind = Kind::Text;
-  std::string text{};                 // Text, without quotes.
-  bool is_quoted = false;             // Text
-  std::vector<SettingValue> items{};  // List
-  std::vector<Setting> settings{};    // Map
+  std::string text{};               // Text, without quotes.
+  bool is_quoted = false;           // Text
+  std::vector<SettingValue> items;  // List
+  std::vector<Setting> settings;    // Map
   uint32_t line = 0;
   uint32_t file = 0;  // In Settings::files.
 
