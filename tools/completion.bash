@@ -25,6 +25,7 @@ _clew_options() {
     root) echo "$cluster --store --prometheus --name --roles -q --quiet -v --verbose" ;;
     key) echo "--show -v --verbose" ;;
     results) echo "$cluster --store --interval --end --sign $formats -o --output -v --verbose" ;;
+    cluster) echo "try -v --verbose" ;;
     ps) echo "--json -v --verbose" ;;
     detach) echo "--force -v --verbose" ;;
   esac
@@ -56,10 +57,10 @@ _clew() {
   local verb="" word
   COMPREPLY=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | node | root | key | results | ps | detach) verb="$word" && break ;; esac
+    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | node | root | key | results | cluster | ps | detach) verb="$word" && break ;; esac
   done
   if [[ -z $verb ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor node root key results ps detach \
+    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor node root key results cluster ps detach \
       --help --version" -- "$current")
     return
   fi

@@ -38,6 +38,7 @@ constexpr std::array<Verb, 14> kVerbs = {{
     {"root", root_verb, "own the answers of a cluster's queries"},
     {"key", key_verb, "make a key to sign queries of a cluster with"},
     {"results", results_verb, "show answers of a cluster later"},
+    {"cluster", cluster_verb, "try a cluster of five machines on this one"},
     {"doctor", doctor_verb, "check this machine, and a process"},
     {"ps", ps_verb, "show which processes are traced"},
     {"detach", detach_verb, "remove probes that a killed session left"},

@@ -20,6 +20,7 @@ int show_verb(int argument_count, const char* const* arguments);
 int node_verb(int argument_count, const char* const* arguments);
 int root_verb(int argument_count, const char* const* arguments);
 int key_verb(int argument_count, const char* const* arguments);
+int cluster_verb(int argument_count, const char* const* arguments);
 int results_verb(int argument_count, const char* const* arguments);
 int ps_verb(int argument_count, const char* const* arguments);
 int detach_verb(int argument_count, const char* const* arguments);
