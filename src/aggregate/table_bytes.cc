@@ -28,7 +28,7 @@ constexpr auto last_of(ColumnType) {
   return ColumnType::Stack;
 }
 constexpr auto last_of(ColumnRole) {
-  return ColumnRole::Aggregate;
+  return ColumnRole::Centre;
 }
 constexpr auto last_of(Unit) {
   return Unit::Nanoseconds;

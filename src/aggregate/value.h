@@ -31,6 +31,8 @@ enum class ColumnRole : uint8_t {
   Plain,      // Of an event.
   Key,        // What rows are grouped by.
   Aggregate,  // Counted over a group: what a chart draws.
+  Cluster,    // The number of a cluster, 1, 2, …: what a chart of clusters has colours for.
+  Centre,     // What the cluster looks like, in words.
 };
 
 struct Column {

@@ -45,6 +45,7 @@ Answer::Answer(const plan::Plan& plan, int64_t epoch_ns, Operator& last)
       last_(last),
       columns_(columns_of(plan.query)),
       layout_{.keys = plan.query.values.size()} {
+  if (query_.clustering) add_clusters();
   std::for_each(plan.operators.rbegin(), plan.operators.rend(),
                 [this](const plan::Operator& op) { add(op); });
 }
@@ -52,7 +53,8 @@ Answer::Answer(const plan::Plan& plan, int64_t epoch_ns, Operator& last)
 void Answer::add(const plan::Operator& op) {
   switch (op.kind) {
     case OperatorKind::Columns:
-      add_columns();
+      // Of clusters what is shown is said behind them.
+      add_columns(query_.columns, !query_.clustering);
       // `for N events` gives as many rows, where each is an event.
       if (query_.shape == query::Shape::Events && query_.for_events) add_take(*query_.for_events);
       return;
@@ -78,14 +80,31 @@ void Answer::add(const plan::Operator& op) {
   }
 }
 
-void Answer::add_columns() {
+void Answer::add_columns(const std::vector<query::NamedExpression>& columns, bool are_shown) {
   std::vector<const Expression*> expressions;
-  expressions.reserve(query_.columns.size());
-  for (const query::NamedExpression& column : query_.columns)
+  expressions.reserve(columns.size());
+  for (const query::NamedExpression& column : columns)
     expressions.push_back(&column.expression);
   operators_.push_back(std::make_unique<Select>(
-      std::move(expressions), layout_, [this](size_t column, Value& value) { show(column, value); },
+      std::move(expressions), layout_,
+      [this, are_shown](size_t column, Value& value) {
+        if (are_shown) show(column, value);
+      },
       first()));
+}
+
+// Their rows begin with what expressions call values.
+void Answer::add_clusters() {
+  const query::Clustering& clustering = *query_.clustering;
+  add_columns(clustering.columns, true);
+  if (clustering.take) add_take(*clustering.take);
+  if (!clustering.order.empty())
+    operators_.push_back(std::make_unique<Order>(clustering.order, layout_, first()));
+  if (!clustering.having.empty())
+    operators_.push_back(std::make_unique<Filter>(clustering.having, layout_, first()));
+  auto clusters = std::make_unique<Clusters>(query_, first());
+  clusters_ = clusters.get();
+  operators_.push_back(std::move(clusters));
 }
 
 void Answer::add_take(uint64_t count) {
@@ -100,9 +119,10 @@ bool Answer::is_full() const {
 }
 
 void Answer::show(size_t column, Value& value) const {
-  CLEW_ASSERT(column < query_.columns.size());
+  const std::vector<query::NamedExpression>& answered = query::answered_columns(query_);
+  CLEW_ASSERT(column < answered.size());
   CLEW_ASSERT(column < columns_.size());
-  const query::Type& type = query_.columns[column].expression.type;
+  const query::Type& type = answered[column].expression.type;
   name_enumerator(query_, value, type);
   if (columns_[column].type != aggregate::ColumnType::Time) return;
   if (const auto* ns = std::get_if<double>(&value)) {
@@ -110,6 +130,10 @@ void Answer::show(size_t column, Value& value) const {
   } else if (const auto* whole = std::get_if<int64_t>(&value)) {
     value = of_day(*whole, epoch_ns_);
   }
+}
+
+void Answer::end(collect::Losses& losses) {
+  if (clusters_ != nullptr) clusters_->end(losses);
 }
 
 void Answer::take(RowBatch& rows) {

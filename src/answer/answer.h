@@ -9,6 +9,7 @@
 
 #include "aggregate/table.h"
 #include "aggregate/value.h"
+#include "answer/clusters.h"
 #include "answer/operator.h"
 #include "answer/row_batch.h"
 #include "plan/plan.h"
@@ -29,10 +30,15 @@ class Answer {
   [[nodiscard]] bool is_full() const;
   // Shape::Groups: the whole answer of an interval, or of the session.
   void take(const aggregate::Table& table);
+  // Nothing more comes: what is known of all rows alone goes on.
+  void end(collect::Losses& losses);
+  // All rows come then.
+  [[nodiscard]] bool waits_for_end() const { return clusters_ != nullptr; }
 
  private:
   void add(const plan::Operator& op);
-  void add_columns();
+  void add_columns(const std::vector<query::NamedExpression>& columns, bool are_shown);
+  void add_clusters();
   void add_take(uint64_t count);
   void show(size_t column, aggregate::Value& value) const;
   [[nodiscard]] Operator& first() { return operators_.empty() ? last_ : *operators_.back(); }
@@ -43,6 +49,7 @@ class Answer {
   std::vector<aggregate::Column> columns_;
   RowLayout layout_;
   std::vector<const Take*> takes_;                    // Among the operators.
+  Clusters* clusters_ = nullptr;                      // The same; or null.
   std::vector<std::unique_ptr<Operator>> operators_;  // The first one last.
 };
 

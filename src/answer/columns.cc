@@ -41,6 +41,25 @@ aggregate::Unit unit_of(query::Unit unit) {
   return unit == query::Unit::Nanoseconds ? aggregate::Unit::Nanoseconds : aggregate::Unit::None;
 }
 
+// Of clusters: what they are of, which one it is and what that looks like, and how far off.
+aggregate::ColumnRole role_in_clusters(const query::Query& query, const Expression& expression) {
+  using aggregate::ColumnRole;
+  const size_t by = query.clustering->by.size();
+  if (expression.kind != query::ExpressionKind::Value) return ColumnRole::Plain;
+  if (expression.index < by) return ColumnRole::Key;
+  switch (static_cast<query::ClusterColumn>(expression.index - by)) {
+    case query::ClusterColumn::Cluster:
+      return ColumnRole::Cluster;
+    case query::ClusterColumn::Centre:
+      return ColumnRole::Centre;
+    case query::ClusterColumn::Distance:
+      return ColumnRole::Aggregate;
+    case query::ClusterColumn::Difference:
+      break;
+  }
+  return ColumnRole::Plain;
+}
+
 aggregate::ColumnRole role_of(const query::Query& query, const Expression& expression) {
   if (query::has_aggregate(expression)) return aggregate::ColumnRole::Aggregate;
   return query.aggregates.empty() ? aggregate::ColumnRole::Plain : aggregate::ColumnRole::Key;
@@ -111,7 +130,25 @@ aggregate::TableSchema schema_of(const query::Query& query) {
   return schema;
 }
 
+namespace {
+
+std::vector<Column> columns_of_clusters(const query::Query& query) {
+  std::vector<Column> columns;
+  for (const query::NamedExpression& column : query.clustering->columns) {
+    const Expression& e = column.expression;
+    columns.push_back({.name = column.name,
+                       .type = column_type(e.type),
+                       .unit = unit_of(e.type.unit),
+                       .role = role_in_clusters(query, e),
+                       .adds_up = false});
+  }
+  return columns;
+}
+
+}  // namespace
+
 std::vector<Column> columns_of(const query::Query& query) {
+  if (query.clustering) return columns_of_clusters(query);
   std::vector<Column> columns;
   columns.reserve(query.columns.size());
   for (const query::NamedExpression& column : query.columns) {

@@ -24,6 +24,7 @@ class ToSink final : public answer::Operator {
  public:
   explicit ToSink(output::RowSink& sink) : sink_(sink) {}
   void set_version(uint64_t version) { version_ = static_cast<int64_t>(version); }
+  void forget_version() { version_.reset(); }
 
   void take(answer::RowBatch& rows) override {
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -72,10 +73,13 @@ class Rows final : public AnsweredRows {
     return {};
   }
   void finish(collect::Losses& losses) override {
-    if (!windows_) return;
-    give(windows_->finish());
-    collect::count_cause(losses.dropped, collect::kDroppedLate, windows_->late());
-    collect::count_cause(losses.dropped, collect::kDroppedWindowRows, windows_->dropped());
+    if (windows_) {
+      give(windows_->finish());
+      collect::count_cause(losses.dropped, collect::kDroppedLate, windows_->late());
+      collect::count_cause(losses.dropped, collect::kDroppedWindowRows, windows_->dropped());
+    }
+    to_sink_.forget_version();
+    answer_.end(losses);
   }
 
  private:
@@ -106,7 +110,7 @@ class Rows final : public AnsweredRows {
       to_sink_.set_version(each.version);
       answer_.take(each.table);
     }
-    sink_.end_interval(windows_->interval_of(given));
+    if (!answer_.waits_for_end()) sink_.end_interval(windows_->interval_of(given));
   }
 
   plan::Plan plan_;

@@ -19,6 +19,7 @@
 #include "cluster/remote_answers.h"
 #include "cluster/root.h"
 #include "cluster/wait.h"
+#include "engine/query_ends.h"
 #include "query/parse.h"
 #include "stream/pane.h"
 
@@ -100,6 +101,7 @@ Expected<Ask> ClusterRun::question() {
   if (places.joins) return fail(ErrorCode::InvalidQuery, "joins do not go through a cluster yet");
   every_ns_ = query.every_ns ? query.every_ns : places.every_ns;
   for_ns_ = query.for_ns ? query.for_ns : places.for_ns;
+  if (places.clusters && every_ns_) return fail(ErrorCode::InvalidQuery, engine::kClustersOfAll);
   // A bound of the events' time is one, too, where the text can be understood alone.
   const auto parsed = query::parse(query.text, {});
   if (parsed && parsed->for_ns && !for_ns_) for_ns_ = parsed->for_ns;

@@ -95,7 +95,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 38> kDescriptions = {{
+constexpr std::array<Description, 41> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -171,6 +171,12 @@ constexpr std::array<Description, 38> kDescriptions = {{
      "counts of windows not taken: they came later than the windows are open ('late')"},
     {kDroppedWindowRows, "count of a window not kept: there are too many keys and panes",
      "counts of windows not kept: there are too many keys and panes"},
+    {kDroppedVectors, "amount not clustered: there are too many vectors",
+     "amounts not clustered: there are too many vectors"},
+    {kDroppedTerms, "amount not clustered: there are too many terms",
+     "amounts not clustered: there are too many terms"},
+    {kDroppedAmounts, "amount not clustered: it is negative, no number, or all that there is and 0",
+     "amounts not clustered: they are negative, no numbers, or all that there is and 0"},
     {kDroppedHeld, "event or row forgotten before its time: too much was held for joins",
      "events and rows forgotten before their time: too much was held for joins"},
     {kDroppedPartners, "event joined with a part of its partners: there were too many",

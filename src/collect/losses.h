@@ -73,6 +73,10 @@ inline constexpr std::string_view kDroppedJoinRows = "join_rows";
 inline constexpr std::string_view kDroppedLate = "late";
 // The same where too much was kept for windows.
 inline constexpr std::string_view kDroppedWindowRows = "window_rows";
+// Of clusters: amounts of vectors, or of terms, beyond those that are kept; and what is no amount.
+inline constexpr std::string_view kDroppedVectors = "cluster_vectors";
+inline constexpr std::string_view kDroppedTerms = "cluster_terms";
+inline constexpr std::string_view kDroppedAmounts = "cluster_amounts";
 // Of queries with joins by time: what was forgotten before its time, as too much was held; events
 // that had too many partners; and those that came when theirs could be forgotten.
 inline constexpr std::string_view kDroppedHeld = "held_full";

@@ -38,6 +38,7 @@ Expected<void> set_ends(const Request& request, query::Query& query) {
     return fail(ErrorCode::InvalidQuery,
                 "'window' says when there is an answer, and so does --every; choose one");
   }
+  if (request.every_ns && query.clustering) return fail(ErrorCode::InvalidQuery, kClustersOfAll);
   if (request.every_ns) query.every_ns = request.every_ns;
   return {};
 }

@@ -10,6 +10,11 @@
 
 namespace clew::engine {
 
+// Why k-means gives no answer for each interval.
+inline constexpr const char* kClustersOfAll =
+    "clusters are of all intervals at once: 'every' has no meaning for them, and windows in the "
+    "query that is clustered do";
+
 // Where its panes are taken (session/pane_taker.h) whoever takes them says both. InvalidQuery: the
 // two contradict each other, or the query cannot be answered so.
 Expected<void> set_ends(const Request& request, query::Query& query);

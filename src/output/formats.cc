@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/clock_ns.h"
+#include "output/cluster_map.h"
 #include "output/folding.h"
 #include "output/format.h"
 #include "output/names.h"
@@ -32,7 +33,8 @@ constexpr std::array kFormats = {
               open_sqlite_sink, false, true},
     FormatRow{Format::Folded, "folded", "folded", "a line for each stack, for flame graphs",
               make_folded_sink, nullptr, true},
-    FormatRow{Format::Svg, "svg", "svg", "a flame graph of stacks", make_svg_sink, nullptr, true},
+    FormatRow{Format::Svg, "svg", "svg", "a flame graph of stacks, or clusters over time",
+              make_svg_sink, nullptr, true},
 };
 
 constexpr bool in_order() {
@@ -66,6 +68,7 @@ const FormatRow& row_of(Format format) {
 
 Expected<void> check_columns(const FormatRow& format, Columns columns) {
   if (!format.needs_stacks || folded_columns(columns)) return {};
+  if (format.format == Format::Svg && ClusterMap::can_draw(columns)) return {};
   std::vector<std::string> there;
   for (const aggregate::Column& column : columns) {
     const char* const why = column.approximate ? ", approximate"

@@ -53,6 +53,10 @@ const char* name_of(ColumnRole role) {
       return "key";
     case ColumnRole::Aggregate:
       return "aggregate";
+    case ColumnRole::Cluster:
+      return "cluster";
+    case ColumnRole::Centre:
+      return "centre";
   }
   return "";
 }

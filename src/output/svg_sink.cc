@@ -2,8 +2,9 @@
 // A flame graph: one SVG file that needs nothing else. A frame is as wide as its share of the
 // number; callers stand below. A click on a frame makes it as wide as the picture, "search" marks
 // frames by name and says their share. What an answer lacks stands under the title, and in the
-// notes.
+// notes. Where rows are of clusters, it is a chart of these (cluster_map.h).
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "output/cluster_map.h"
 #include "output/folding.h"
 #include "output/format.h"
 #include "output/formats.h"
@@ -140,13 +142,30 @@ class SvgSink final : public RowSink {
   SvgSink(std::string query, ByteSink& bytes, ByteSink& notes)
       : query_(std::move(query)), bytes_(bytes), notes_(notes) {}
 
-  void begin(Columns columns, RowMode) override { folding_.begin(columns); }
-  void row(std::span<const aggregate::Value> values) override { folding_.add(values); }
+  void begin(Columns columns, RowMode) override {
+    if (ClusterMap::can_draw(columns)) {
+      clusters_.emplace(columns);
+    } else {
+      folding_.begin(columns);
+    }
+  }
+  void row(std::span<const aggregate::Value> values) override {
+    if (clusters_) {
+      clusters_->add(values);
+    } else {
+      folding_.add(values);
+    }
+  }
   void end_interval(const Interval&) override {}
 
   void finish(const collect::Losses& losses) override {
-    const std::string notes = folding_.left_out() + format_losses(losses);
-    draw(notes);
+    const std::string notes =
+        (clusters_ ? std::string() : folding_.left_out()) + format_losses(losses);
+    if (clusters_) {
+      draw_clusters(notes);
+    } else {
+      draw(notes);
+    }
     notes_.write(notes);
   }
 
@@ -158,7 +177,8 @@ class SvgSink final : public RowSink {
 
  private:
   void draw(std::string_view losses);
-  void draw_head(const std::vector<std::string>& losses, double height);
+  void draw_clusters(std::string_view losses);
+  void draw_head(const std::vector<std::string>& losses, double height, bool has_search);
   void draw_box(const Box& box, double foot);
   [[nodiscard]] double pixels(uint64_t weight) const {
     return static_cast<double>(weight) / static_cast<double>(folding_.total()) * kWidth;
@@ -175,6 +195,7 @@ class SvgSink final : public RowSink {
   ByteSink& bytes_;
   ByteSink& notes_;
   Folding folding_;
+  std::optional<ClusterMap> clusters_;
 };
 
 // At most kLossLinesMax lines.
@@ -204,7 +225,7 @@ void SvgSink::draw(std::string_view losses) {
   const std::vector<std::string> lines = lines_of_losses(losses);
   const double foot = kHeadHeight + kLossHeight * static_cast<double>(lines.size()) +
                       kFrameHeight * static_cast<double>(rows);
-  draw_head(lines, foot + kFootHeight);
+  draw_head(lines, foot + kFootHeight, true);
   for (const Box& box : boxes)
     draw_box(box, foot);
   const std::string narrow =
@@ -219,7 +240,16 @@ void SvgSink::draw(std::string_view losses) {
                   kWidth, kTextMargin, kCharacterWidth, kCharactersMin, kScript));
 }
 
-void SvgSink::draw_head(const std::vector<std::string>& losses, double height) {
+void SvgSink::draw_clusters(std::string_view losses) {
+  const std::vector<std::string> lines = lines_of_losses(losses);
+  const double top = kHeadHeight + kLossHeight * static_cast<double>(lines.size());
+  const ClusterMap::Picture picture = clusters_->svg(kWidth, top);
+  draw_head(lines, top + picture.height + kFootHeight, false);
+  bytes_.write(picture.content);
+  bytes_.write("</svg>\n");
+}
+
+void SvgSink::draw_head(const std::vector<std::string>& losses, double height, bool has_search) {
   const std::string title = in_one_line(query_);
   bytes_.write(fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -231,7 +261,7 @@ void SvgSink::draw_head(const std::vector<std::string>& losses, double height) {
       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
       kWidth, height, escaped(title)));
   text(kTextMargin, 20, " font-size=\"13\" font-weight=\"bold\"", shortened(title, kTitleMax));
-  text(kWidth - kTextMargin, 40, " id=\"found\" text-anchor=\"end\"", "search");
+  if (has_search) text(kWidth - kTextMargin, 40, " id=\"found\" text-anchor=\"end\"", "search");
   double y = 40;
   for (const std::string& line : losses) {
     text(kTextMargin, y, " fill=\"#b00\"", line);

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "output/chart.h"
+#include "output/cluster_map.h"
 #include "output/format.h"
 #include "output/formats.h"
 #include "output/screen.h"
@@ -34,6 +35,7 @@ class TextSink final : public RowSink {
 
  private:
   [[nodiscard]] std::string draw_table() const;
+  [[nodiscard]] std::string draw_clusters() const;
   void write_event(std::span<const Value> values);
 
   SinkOptions options_;
@@ -72,11 +74,22 @@ void TextSink::write_event(std::span<const Value> values) {
 }
 
 std::string TextSink::draw_table() const {
+  if (options_.format == Format::Chart && ClusterMap::can_draw(columns_)) return draw_clusters();
   const bool chart = options_.format == Format::Chart && can_chart(columns_);
   if (chart) return format_chart(columns_, rows_);
   const bool has_width = options_.terminal >= 0;
   return format_table(columns_, rows_,
                       has_width ? size_of_terminal(options_.terminal).columns : SIZE_MAX);
+}
+
+std::string TextSink::draw_clusters() const {
+  constexpr size_t kColumns = 100;  // Where there is no terminal.
+  const bool is_terminal = options_.terminal >= 0;
+  ClusterMap map(columns_);
+  for (const std::vector<Value>& row : rows_)
+    map.add(row);
+  return map.text(is_terminal ? size_of_terminal(options_.terminal).columns : kColumns,
+                  is_terminal);
 }
 
 void TextSink::end_interval(const Interval& interval) {

@@ -315,6 +315,7 @@ Expected<void> Separator::rewrite_stage(size_t stage, const Query& query) {
   rest.take = query.take;
   rest.every_ns = query.every_ns;
   rest.window = query.window;
+  rest.clustering = query.clustering;
   rest.for_ns = query.for_ns;
   rest.for_events = query.for_events;
   rest.enumerations = query.enumerations;

@@ -307,6 +307,8 @@ std::string print(const Plan& plan, std::string_view part) {
       text += fmt::format("  {:<8} {}\n", name_of(op.tier), describe(*plan.query.window));
     text += fmt::format("  {:<8} {}\n", name_of(op.tier), describe(plan.query, op, part));
   }
+  if (plan.query.clustering)
+    text += fmt::format("  {:<8} {}\n", name_of(Tier::Node), query::print_clusters(plan.query));
   return text;
 }
 

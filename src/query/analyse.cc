@@ -76,6 +76,11 @@ Expected<bool> Analyser::begin_with_query(const SyntaxQuery& query) {
       return build_.report.fail(other.span, "a query cannot be in a union with other sources");
     }
   }
+  if (!source.clusters.empty()) {
+    CLEW_TRY(begin_with_clusters(source));
+    if (!query.name.empty()) scope_.push_back({.name = query.name, .value = row_});
+    return true;
+  }
   if (definition != nullptr && inner == nullptr) {
     return build_.report.fail(source.span,
                               fmt::format("'{}' is a constant, not a query", definition->name));

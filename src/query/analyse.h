@@ -23,6 +23,7 @@ struct Analysed {
   std::vector<NamedExpression> columns;
   std::vector<Expression> having;
   std::vector<OrderBy> order;
+  std::vector<Query> clustered;  // Whose rows these are, with `clustering` begun: at most one.
 };
 
 class Analyser {
@@ -64,6 +65,15 @@ class Analyser {
   Expected<void> aggregate_chain(const Step& step);
   Expected<void> fold(const Step& step);
   Expected<void> add_key(const std::string& name, const Value& value, Span span);
+
+  // --- analyse_clusters.cc
+  Expected<void> begin_with_clusters(const SyntaxSource& source);
+  [[nodiscard]] Expected<void> check_clustered(const Query& query,
+                                               const SyntaxSource& source) const;
+  Expected<uint16_t> column_of(const Query& query, const SyntaxItem& wanted) const;
+  Expected<uint16_t> scalar_column(const Query& query, const SyntaxItem& wanted) const;
+  [[nodiscard]] Expected<Value> clustered_row(const Query& query,
+                                              const SyntaxClusters& clusters) const;
 
   // --- analyse_window.cc
   Expected<void> time_window(const Step& step);
@@ -110,5 +120,8 @@ class Analyser {
   Span window_span_;      // Of `window`.
   Analysed result_;
 };
+
+// The query whose rows were clustered, with what was said of the clusters.
+Expected<Query> with_clusters(Query clustered, Query said, const Reporter& report);
 
 }  // namespace clew::query

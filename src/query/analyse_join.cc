@@ -138,6 +138,8 @@ Expected<void> Analyser::join(const Step& step) {
 // Sources, or a query; the name stands for their event, or its row.
 Expected<void> Analyser::join_sources(const Step& step, Join& join) {
   const SyntaxSource& source = step.sources[0];
+  if (!source.clusters.empty())
+    return build_.report.fail(source.span, "k-means comes last: its rows are joined with nothing");
   const SyntaxDefinition* definition = source.is_call ? nullptr : find_definition(source.name);
   const bool is_alone = step.sources.size() == 1;
   if (is_alone && definition != nullptr && !definition->query.empty()) {
@@ -184,6 +186,8 @@ Expected<void> Analyser::join_query(const Step& step, Join& join, const SyntaxQu
                               "a query joins by cause, or by time, with all that it "
                               "joins: the joined query has joins of the other kind");
   }
+  if (inner.clustering)
+    return build_.report.fail(step.span, "k-means comes last: its rows are joined with nothing");
   Stream stream;
   stream.name = step.name;
   build_.streams.push_back(std::move(stream));

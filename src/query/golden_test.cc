@@ -46,7 +46,7 @@ const Vocabulary& all_vocabularies() {
 
 std::string with_columns(const Query& query) {
   std::string result = print(query) + "\n--\n";
-  for (const NamedExpression& column : query.columns) {
+  for (const NamedExpression& column : answered_columns(query)) {
     const Type& type = column.expression.type;
     std::string_view unit;
     if (type.unit == Unit::Nanoseconds) unit = " ns";

@@ -429,7 +429,10 @@ Expected<Query> analyse_query(const SyntaxQuery& syntax, std::span<const SyntaxD
     if (step.kind == StepKind::Every) build.query.every_ns = step.number;
   }
   Analysed analysed = CLEW_TRY(Analyser(build, visible).run(syntax));
-  return normalise(build, std::move(analysed));
+  std::vector<Query> clustered = std::move(analysed.clustered);
+  Query query = CLEW_TRY(normalise(build, std::move(analysed)));
+  if (clustered.empty()) return query;
+  return with_clusters(std::move(clustered[0]), std::move(query), report);
 }
 
 }  // namespace clew::query

@@ -137,6 +137,31 @@ bool has_join(const SyntaxText& text) {
 
 }  // namespace
 
+namespace {
+
+// Of a query and those that it goes on from, of which the first `visible` definitions are some.
+void find_ends(const SyntaxQuery& query, const SyntaxText& text, size_t visible,
+               SourcePlaces& places) {
+  for (const SyntaxSource& source : query.sources) {
+    places.clusters = places.clusters || !source.clusters.empty();
+    for (const SyntaxQuery& inner : source.query)
+      find_ends(inner, text, visible, places);
+    for (size_t i = 0; i < visible; ++i) {
+      const SyntaxDefinition& definition = text.definitions[i];
+      if (source.is_call || definition.name != source.name || definition.query.empty()) continue;
+      find_ends(definition.query[0], text, i, places);
+    }
+  }
+  for (const Step& step : query.steps) {
+    if (step.kind == StepKind::Every) places.every_ns = step.number;
+    if (step.kind == StepKind::For) places.for_ns = step.number;
+    // Whether it makes sense is said by whoever understands the rest.
+    if (step.kind == StepKind::Window) places.pane_ns = std::max(pane_ns(step.window), uint64_t{1});
+  }
+}
+
+}  // namespace
+
 Expected<SourcePlaces> places_of_sources(const Text& text, const Vocabulary* vocabulary) {
   const Reporter report(text);
   const SyntaxText syntax = CLEW_TRY(syntax_of(text, report));
@@ -149,12 +174,7 @@ Expected<SourcePlaces> places_of_sources(const Text& text, const Vocabulary* voc
   places.joins = has_join(syntax);
   const PlacesOf names{.syntax = syntax, .vocabulary = vocabulary};
   find_places(syntax.query, names, report, places);
-  for (const Step& step : syntax.query.steps) {
-    if (step.kind == StepKind::Every) places.every_ns = step.number;
-    if (step.kind == StepKind::For) places.for_ns = step.number;
-    // Whether it makes sense is said by whoever understands the rest.
-    if (step.kind == StepKind::Window) places.pane_ns = std::max(pane_ns(step.window), uint64_t{1});
-  }
+  find_ends(syntax.query, syntax, syntax.definitions.size(), places);
   for (const SyntaxDefinition& definition : syntax.definitions) {
     for (const SyntaxQuery& query : definition.query)
       find_places(query, names, report, places);

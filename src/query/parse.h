@@ -47,6 +47,7 @@ struct SourcePlaces {
   std::optional<uint64_t> every_ns{};
   std::optional<uint64_t> for_ns{};
   std::optional<uint64_t> pane_ns{};  // Of windows of time.
+  bool clusters = false;              // k-means
 };
 // A tracepoint of no vocabulary is taken for one in a process.
 Expected<SourcePlaces> places_of_sources(const Text& text, const Vocabulary* vocabulary = nullptr);

@@ -79,6 +79,10 @@ Expected<SyntaxQuery> Parser::chain() {
 Expected<void> Parser::chain_methods(SyntaxQuery& query) {
   while (take_symbol(".")) {
     const uint32_t begin = peek().span.begin;
+    if (at_clusters()) {
+      CLEW_TRY(clusters_method(query));
+      continue;
+    }
     CLEW_TRY(add_step(query, method()));
     query.steps.back().span = span_from(begin);
   }

@@ -4,7 +4,7 @@
 //     sources := source { "," source }
 //     source  := head ["as" (STRING | dotted)] ["{" NAME "=" expression { "," … } "}"]
 //     head    := NAME "(" arguments ")" | "recording" "(" STRING ")" ["." NAME]
-//              | scope "." NAME "(" arguments ")" | dotted | "(" query ")"
+//              | scope "." NAME "(" arguments ")" | dotted | "(" query ")" | clusters
 //     scope   := "cluster" | "machine" | "process" [ "(" arguments ")" ]
 #include <fmt/format.h>
 
@@ -47,6 +47,7 @@ Expected<SyntaxSource> Parser::source_head() {
   if (peek().kind != TokenKind::Name) {
     return fail_expected("a source, such as entry(\"module!function\")");
   }
+  if (at_clusters()) return clusters();
   const bool is_scope = at_symbol(".", 1) || at_symbol("(", 1);
   if (at_word("cluster") && is_scope) return scoped_source(Scope::Cluster);
   if (at_word("machine") && is_scope) return scoped_source(Scope::Machine);

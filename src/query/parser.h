@@ -109,6 +109,15 @@ class Parser {
   Expected<void> join_method_sources(Step& step);
   Expected<Step> lambda_step(Step step, SyntaxExpression lambda);
 
+  // --- parse_clusters.cc
+  [[nodiscard]] bool at_clusters() const;
+  Expected<SyntaxSource> clusters();
+  Expected<void> clusters_method(SyntaxQuery& query);
+  Expected<void> clusters_count(SyntaxClusters& clusters);
+  Expected<void> cluster_columns(std::vector<SyntaxItem>& columns);
+  Expected<SyntaxItem> cluster_column(std::string_view what);
+  Expected<std::vector<SyntaxItem>> lambda_columns(std::string_view what);
+
   // --- parse_source.cc
   Expected<std::vector<SyntaxSource>> sources();
   Expected<void> add_source(std::vector<SyntaxSource>& sources);

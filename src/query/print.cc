@@ -29,6 +29,20 @@ std::string print_name(std::string_view name) {
   return is_plain_name(name) ? std::string(name) : print_string(name);
 }
 
+// Where the name of a column stands by itself.
+std::string print_column(std::string_view name) {
+  return name == "of" ? print_string(name) : print_name(name);
+}
+
+std::string print_vectors(const Query& query) {
+  const auto name = [&query](uint16_t column) { return print_column(query.columns[column].name); };
+  std::string by;
+  for (const uint16_t column : query.clustering->by)
+    by += (by.empty() ? "" : ", ") + name(column);
+  return fmt::format("by {}, of {}, value {}", by, name(query.clustering->of),
+                     name(query.clustering->value));
+}
+
 std::string_view method_of(SourceKind kind) {
   if (kind == SourceKind::Return || kind == SourceKind::KernelReturn) return "Return";
   if (kind == SourceKind::Exception) return "Exception";
@@ -90,6 +104,14 @@ class Printer {
   explicit Printer(const Query& query) : query_(query) {}
 
   std::string run() {
+    if (!query_.clustering) return whole();
+    Query clustered = query_;
+    clustered.clustering.reset();
+    return clusters(*query_.clustering, Printer(clustered).whole());
+  }
+
+ private:
+  std::string whole() {
     text_ = "from e in " + sources(query_.sources, query_.inputs);
     for (const Join& each : query_.joins) {
       line(join(each));
@@ -111,7 +133,42 @@ class Printer {
     return std::move(text_);
   }
 
- private:
+  // What is computed over their rows reads as if these were those of a joined query.
+  [[nodiscard]] static Query rows_of(const Clustering& clustering) {
+    Query row;
+    Query rows;
+    for (const std::string& name : clustering.names)
+      rows.columns.push_back({.name = name, .expression = {}});
+    for (size_t i = 0; i < rows.columns.size(); ++i) {
+      Expression column;
+      column.kind = ExpressionKind::JoinColumn;
+      column.stream = 1;
+      column.index = static_cast<uint16_t>(i);
+      row.values.push_back({.name = "", .expression = std::move(column)});
+    }
+    Join join;
+    join.name = "c";
+    join.subquery.push_back(std::move(rows));
+    row.joins.push_back(std::move(join));
+    row.columns = clustering.columns;
+    row.order = clustering.order;
+    row.take = clustering.take;
+    return row;
+  }
+
+  [[nodiscard]] std::string clusters(const Clustering& clustering,
+                                     const std::string& clustered) const {
+    const Query rows = rows_of(clustering);
+    Printer said(rows);
+    said.text_ = fmt::format("from c in kmeans({}, (\n{}\n), {})", clustering.clusters, clustered,
+                             print_vectors(query_));
+    for (const Expression& condition : clustering.having)
+      said.line("where " + print_expression(condition, rows));
+    said.line("select " + said.items(rows.columns));
+    said.tail();
+    return std::move(said.text_);
+  }
+
   void line(std::string_view text) {
     text_ += '\n';
     text_ += text;
@@ -231,6 +288,11 @@ std::string print(const TimeWindow& window) {
   }
   if (window.late_ns != kLateUsualNs) text += " late " + print_duration(window.late_ns);
   return text;
+}
+
+std::string print_clusters(const Query& query) {
+  return fmt::format("kmeans({}, …, {}), of all rows at the end", query.clustering->clusters,
+                     print_vectors(query));
 }
 
 std::string print(const Query& query) {

@@ -22,5 +22,7 @@ std::string print(const Source& source);
 std::string_view name_of(Function function);
 // "10s", "1500us": the largest unit that divides it.
 std::string print_duration(uint64_t ns);
+// What the query's clusters are made from, in a line.
+std::string print_clusters(const Query& query);
 
 }  // namespace clew::query

@@ -15,6 +15,7 @@
 //     having    conjuncts over Value(i) and Aggregate(i): rows that stay
 //     order     sort keys over Value(i) and Aggregate(i); then take
 //     window    the groups' windows of time
+//     clustering  what becomes of all rows: which of a few kinds each is of
 //     least_cause  which edges joins believe
 //     including_open  calls of return sources that are open at the end are events, too
 //
@@ -359,6 +360,27 @@ struct TimeWindow {
   bool operator==(const TimeWindow&) const = default;
 };
 
+// Rows are put together to vectors, which k-means clusters when all are there (stream/kmeans.h).
+// Its own rows have the columns `by`, then what ClusterColumn names; what is shown of these is
+// computed over Value(i) of them.
+struct Clustering {
+  uint32_t clusters = 1;
+  std::vector<uint16_t> by;        // A vector has rows that are alike in these Query::columns,
+  std::vector<std::string> names;  // which are called so here.
+  uint16_t of = 0;                 // The column that says of which term,
+  uint16_t value = 0;              // and the one that says how much.
+  std::vector<NamedExpression> columns;
+  std::vector<Expression> having;
+  std::vector<OrderBy> order;
+  std::optional<uint64_t> take;
+  bool operator==(const Clustering&) const = default;
+};
+
+// Behind those of `by`.
+enum class ClusterColumn : uint8_t { Cluster, Distance, Centre, Difference };
+inline constexpr uint16_t kClusterColumns = 4;
+inline constexpr uint32_t kClustersMax = 64;
+
 struct Query {
   std::vector<Source> sources;
   std::vector<Input> inputs;
@@ -371,18 +393,24 @@ struct Query {
   std::vector<NamedExpression> columns;
   std::vector<Expression> having;
   std::vector<OrderBy> order;
-  std::optional<uint64_t> take;        // Rows of an answer (of an interval, with every).
-  std::optional<TimeWindow> window;    // Shape::Groups
-  std::optional<uint64_t> every_ns;    // A partial answer each interval. Not with a window.
-  std::optional<uint64_t> for_ns;      // End of the session, from its start.
-  std::optional<uint64_t> for_events;  // End after so many events have passed `where`.
-  bool including_open = false;         // At the end, calls that have not returned are events, too.
+  std::optional<uint64_t> take;          // Rows of an answer (of an interval, with every).
+  std::optional<TimeWindow> window;      // Shape::Groups
+  std::optional<Clustering> clustering;  // Shape::Groups
+  std::optional<uint64_t> every_ns;      // A partial answer each interval. Not with a window.
+  std::optional<uint64_t> for_ns;        // End of the session, from its start.
+  std::optional<uint64_t> for_events;    // End after so many events have passed `where`.
+  bool including_open = false;  // At the end, calls that have not returned are events, too.
   // Of joins: edges that are known less well are unknown. None: the query does not say.
   std::optional<causal::EdgeClass> least_cause;
   std::vector<Enumeration> enumerations;
 
   bool operator==(const Query&) const = default;
 };
+
+// The columns of the answer.
+inline const std::vector<NamedExpression>& answered_columns(const Query& query) {
+  return query.clustering ? query.clustering->columns : query.columns;
+}
 
 // A query has joins of one kind.
 inline bool joins_by_time(const Query& query) {

@@ -73,6 +73,15 @@ struct SyntaxItem {
 
 struct SyntaxQuery;
 
+// kmeans(5, query, by new { host, window }, of probe, value n); the query is the source's.
+struct SyntaxClusters {
+  uint64_t clusters = 1;
+  Span clusters_span{};
+  std::vector<SyntaxItem> by{};  // Names of columns, as all of these.
+  SyntaxItem of{};
+  SyntaxItem value{};
+};
+
 struct SyntaxSource {
   Scope scope = Scope::Session;
   std::vector<SyntaxExpression> scope_arguments{};  // process("redis*")
@@ -84,6 +93,7 @@ struct SyntaxSource {
   std::string label{};                // as "label"
   std::vector<SyntaxItem> exports{};  // { name = expression }
   std::vector<SyntaxQuery> query;     // A query in parentheses: at most one, instead of a name.
+  std::vector<SyntaxClusters> clusters{};  // What becomes of it: at most one.
   Span span{};
   Span name_span{};
 };

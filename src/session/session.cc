@@ -446,6 +446,10 @@ Expected<void> Session::finish() {
   } else if (counts()) {
     CLEW_TRY(push_groups(false));
   }
+  if (input_.panes == nullptr) {
+    to_sink_.forget_version();
+    answer_.end(input_.beside);
+  }
   input_.sink.finish(losses());
   input_.sink.flush();
   if (fault_) return tl::unexpected(*fault_);

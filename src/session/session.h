@@ -153,6 +153,7 @@ class Session {
     void finish() override {}
     // A last column of the rows that follow.
     void set_version(uint64_t version) { version_ = static_cast<int64_t>(version); }
+    void forget_version() { version_.reset(); }
 
    private:
     output::RowSink& sink_;

@@ -54,6 +54,7 @@ void Session::give(const std::vector<stream::Given>& given) {
     to_sink_.set_version(each.version);
     answer_.take(each.table);
   }
+  if (answer_.waits_for_end()) return;
   tell_losses();
   input_.sink.end_interval(windows_->interval_of(given));
   input_.sink.flush();

@@ -17,13 +17,14 @@ stream::Panes panes_of(const query::TimeWindow& window, int64_t epoch_ns) {
           .width_ns = static_cast<int64_t>(query::pane_ns(window))};
 }
 
-stream::WindowShape shape_of(const query::TimeWindow& window, const stream::Panes& panes) {
+stream::WindowShape shape_of(const query::TimeWindow& window, int64_t late_ns,
+                             const stream::Panes& panes) {
   const bool is_session = window.kind == query::WindowKind::Session;
   return {
       .kind = is_session ? stream::WindowShape::Kind::Session : stream::WindowShape::Kind::Hopping,
       .size_ns = static_cast<int64_t>(window.size_ns),
       .step_ns = static_cast<int64_t>(window.step_ns),
-      .late_ns = static_cast<int64_t>(window.late_ns),
+      .late_ns = late_ns,
       .panes = panes};
 }
 
@@ -32,7 +33,10 @@ stream::WindowShape shape_of(const query::TimeWindow& window, const stream::Pane
 TimeWindows::TimeWindows(const query::Query& query, int64_t epoch_ns)
     : epoch_ns_(epoch_ns),
       panes_(panes_of(*query.window, epoch_ns)),
-      windows_(stream::Windows::make(shape_of(*query.window, panes_), answer::schema_of(query))) {}
+      held_ns_(query.clustering ? static_cast<int64_t>(query.window->late_ns) : 0),
+      windows_(stream::Windows::make(
+          shape_of(*query.window, static_cast<int64_t>(query.window->late_ns) - held_ns_, panes_),
+          answer::schema_of(query))) {}
 
 void TimeWindows::begin(int64_t time_ns) {
   begun_ns_ = time_ns;
@@ -41,7 +45,7 @@ void TimeWindows::begin(int64_t time_ns) {
 
 std::vector<stream::Given> TimeWindows::advance(int64_t time_ns) {
   next_ns_ = std::max(next_ns_, panes_.end(panes_.number_of(time_ns)));
-  return windows_->advance(time_ns);
+  return windows_->advance(stream::plus(time_ns, -held_ns_));
 }
 
 output::Interval TimeWindows::interval_of(const std::vector<stream::Given>& given) {

@@ -40,6 +40,7 @@ class TimeWindows {
  private:
   int64_t epoch_ns_;
   stream::Panes panes_;
+  int64_t held_ns_;  // Who needs each window once gets it when it is closed for late data.
   std::unique_ptr<stream::Windows> windows_;
   int64_t begun_ns_ = INT64_MIN;
   int64_t next_ns_ = INT64_MIN;

@@ -31,11 +31,13 @@ std::vector<size_t> by_size(const Partition& parts) {
   return order;
 }
 
-// The largest first, without regard to signs.
+// The largest first, without regard to signs; of what differs by rounding alone as names go.
 void keep_largest(std::vector<KMeansTerm>& terms, size_t most) {
-  std::stable_sort(terms.begin(), terms.end(), [](const KMeansTerm& a, const KMeansTerm& b) {
-    return std::abs(a.share) > std::abs(b.share);
-  });
+  const auto size = [](const KMeansTerm& term) {
+    return std::llround(std::abs(term.share) / kSame);
+  };
+  std::stable_sort(terms.begin(), terms.end(),
+                   [&](const KMeansTerm& a, const KMeansTerm& b) { return size(a) > size(b); });
   if (terms.size() > most) terms.resize(most);
 }
 

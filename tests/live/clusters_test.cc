@@ -210,6 +210,30 @@ TEST_F(Clusters, AnswerTwoAtOnce) {
   expect_times(second.finish(), truth, 1);
 }
 
+// Each function is called by the one victim alone: all are of one kind, on every machine.
+TEST_F(Clusters, TellKindsOfWhatAllNodesSee) {
+  const Child first = node("n1", "a");
+  const Child second = node("n2", "b");
+  Tracer tracer = Tracer::start("var calls = from e in cluster.Function(\"" + name_ +
+                                    "!*\") group by e.function, e.pid window tumbling 100ms "
+                                    "select e.function, e.pid, window.start, n = count();\n"
+                                    "from c in kmeans(3, calls, by function, of pid, value n)",
+                                {"--cluster", url()});
+  const Numbers start = victim_->counts();
+  victim_->run(20);
+  const Numbers truth = difference(start, victim_->counts());
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.status, 0) << report.error;
+  size_t compared = 0;
+  for (const nlohmann::json& row : report.rows) {
+    EXPECT_EQ(row.at("cluster"), 1) << row;
+    EXPECT_EQ(row.at("distance"), 0) << row;
+    EXPECT_EQ(row.at("centre"), std::to_string(victim_->pid()) + " 100%") << row;
+    compared += truth.contains(row.at("function").get<std::string>()) ? 1 : 0;
+  }
+  EXPECT_GT(compared, 10U);
+}
+
 TEST_F(Clusters, AskTheNodesThatHaveTheLabel) {
   const Child first = node("n1", "a");
   const Child second = node("n2", "b");
