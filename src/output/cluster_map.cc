@@ -199,9 +199,10 @@ std::string ClusterMap::text(size_t columns, bool has_colors) const {
     text += '\n';
   }
   text += '\n';
-  for (const auto& [cluster, legend] : legend_)
+  for (const auto& [cluster, legend] : legend_) {
     text +=
         fmt::format("{}  {:>6}  {}\n", mark_of(cluster, has_colors), legend.periods, legend.centre);
+  }
   return text;
 }
 
@@ -236,9 +237,10 @@ ClusterMap::Picture ClusterMap::svg(double width, double top) const {
   const std::string end = time_text(end_ns());
   double y = top;
   std::string text = svg_text(left, y + 13, time_text(begin_ns()));
-  if (slots > 1)
+  if (slots > 1) {
     text +=
         svg_text(width - kMapMargin - kMapCharacter * static_cast<double>(end.size()), y + 13, end);
+  }
   y += kMapLineHeight;
   for (const Line& line : all) {
     text += svg_text(kMapMargin, y + 13, line.label);

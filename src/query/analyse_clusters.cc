@@ -10,6 +10,8 @@
 
 #include "query/analyse.h"
 #include "query/arithmetic.h"
+#include "query/evaluator.h"
+#include "query/fields.h"
 #include "query/normalise.h"
 #include "query/token.h"
 
