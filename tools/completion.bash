@@ -11,7 +11,7 @@ _clew_options() {
     -o --output --spill --from --graph --graph-of --on --sign -q --quiet -v --verbose"
   local cluster="--cluster --tenant --ca --certificate --key --credentials --replicas"
   case "$1" in
-    run) echo "$request $output $cluster --stand" ;;
+    run) echo "$request $output $cluster --wait --stand" ;;
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
       --fuel --format --json" ;;
     record) echo "-p --pid --policy --group -o --output --each --no-cache --no-follow -q --quiet -v --verbose" ;;

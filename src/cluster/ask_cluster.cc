@@ -119,7 +119,8 @@ Expected<Ask> ClusterRun::question() {
              .name_patterns = query.name_patterns,
              .labels = request_.labels,
              .width_ns = panes_.width_ns,
-             .gives = gives};
+             .gives = gives,
+             .install_ns = request_.install_ns};
 }
 
 Expected<void> ClusterRun::begin() {
@@ -279,7 +280,7 @@ Expected<void> ClusterRun::check_nodes(const Status& status) const {
                     ? fmt::format("node {}: {}", first.node, first.reason)
                     : fmt::format("{} nodes, as {}: {}", first.nodes, first.node, first.reason));
   }
-  if (waited < kArmWait) return {};
+  if (waited < std::max(kArmWait, request_.install_ns)) return {};
   return fail(ErrorCode::NotFound, fmt::format("none of {} nodes has answered", status.meant));
 }
 

@@ -21,9 +21,10 @@ struct ClusterRequest {
   std::map<std::string, std::string> labels{};  // Of the nodes that are asked.
   // One more end of the bus.
   std::function<Expected<std::unique_ptr<Bus>>()> connect;
-  std::string url{};                // For messages.
-  std::string name{};               // Of a standing query: a word.
-  const SigningKey* key = nullptr;  // Borrowed: to sign with.
+  int64_t install_ns = 1'000'000'000;  // So long nodes are waited for before the answer begins.
+  std::string url{};                   // For messages.
+  std::string name{};                  // Of a standing query: a word.
+  const SigningKey* key = nullptr;     // Borrowed: to sign with.
 };
 
 // Asks the root that leads, or brings one that does until the end. Runs until the query's end, or

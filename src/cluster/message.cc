@@ -62,10 +62,10 @@ template <typename T>
 auto fields_of_asking(T& value) {
   using Plain = std::remove_const_t<T>;
   if constexpr (std::is_same_v<Plain, Ask>) {
-    auto& [query, is_wanted, is_standing, asker, text, name_patterns, labels, width_ns, gives, root,
-           has_rows, signature] = value;
+    auto& [query, is_wanted, is_standing, asker, text, name_patterns, labels, width_ns, gives,
+           install_ns, root, has_rows, signature] = value;
     return std::tie(query, is_wanted, is_standing, asker, text, name_patterns, labels, width_ns,
-                    gives, root, has_rows, signature);
+                    gives, install_ns, root, has_rows, signature);
   } else if constexpr (std::is_same_v<Plain, SignedQuery>) {
     auto& [tenant, query, is_wanted, is_standing, text, name_patterns, labels, width_ns,
            signature] = value;

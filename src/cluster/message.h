@@ -235,9 +235,10 @@ struct Ask {
   std::map<std::string, std::string> labels{};
   int64_t width_ns = 1;  // Of panes.
   Gives gives = Gives::Panes;
-  std::string root{};     // Of whose RowUpdates
-  uint64_t has_rows = 0;  // all up to this number have come.
-  Signature signature{};  // Over all of this.
+  int64_t install_ns = 1'000'000'000;  // So long nodes are waited for; others join later.
+  std::string root{};                  // Of whose RowUpdates
+  uint64_t has_rows = 0;               // all up to this number have come.
+  Signature signature{};               // Over all of this.
   bool operator==(const Ask&) const = default;
 };
 

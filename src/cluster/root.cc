@@ -284,6 +284,7 @@ bool Root::recall(const Ask& said) {
                       .gives = said.gives,
                       .lease_ns = options_.lease_ns,
                       .signature = said.signature});
+  asked.install_ns = said.install_ns;
   asked.is_announced = false;
   notes_.push_back(is_signed(said.signature) ? fmt::format("query {} is asked, with the key {}",
                                                            said.query, text_of(said.signature.key))
@@ -437,7 +438,7 @@ void Root::install(Asked& asked) {
     if (is_meant && is_alive(member) && !is_heard) ++waited_for;
     if (is_heard && counts(said->second.state)) ++armed;
   }
-  const bool is_late = now - asked.begun_ns > options_.install_ns;
+  const bool is_late = now - asked.begun_ns > asked.install_ns;
   // A node that has just begun to work out what it is asked may still be refused.
   const bool may_go_on = armed > 0 ? waited_for == 0 || is_late : waited_for == 0 && is_late;
   if (!may_go_on) return;

@@ -29,7 +29,6 @@ struct RootOptions {
   std::string name;  // Of this root, among those that may lead.
   std::string tenant = "default";
   int64_t late_ns = 5 * kSecond;      // A pane waits no longer for a node.
-  int64_t install_ns = kSecond;       // Nor does a query.
   int64_t silent_ns = 3 * kSecond;    // A node that has not beaten for so long is not waited for,
   int64_t asker_ns = 10 * kSecond;    // a query whose asker was not heard for so long ends,
   int64_t takeover_ns = 5 * kSecond;  // and a root that has not renewed its key has gone.
@@ -76,7 +75,8 @@ class Root {
     Control want;
     bool is_announced = true;  // Nodes can know it.
     Phase phase = Phase::Installing;
-    std::string reason{};  // Of its failure.
+    std::string reason{};          // Of its failure.
+    int64_t install_ns = kSecond;  // A query waits no longer for a node.
     int64_t begun_ns = 0;
     int64_t asker_heard_ns = 0;
     int64_t said_ns = 0;     // When the last that was heard of who asked was signed.

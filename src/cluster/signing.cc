@@ -50,6 +50,7 @@ Digest rest_of(const Ask& ask) {
   const Ask rest{.query = ask.query,
                  .asker = ask.asker,
                  .gives = ask.gives,
+                 .install_ns = ask.install_ns,
                  .root = ask.root,
                  .has_rows = ask.has_rows};
   return sha256_of(to_bytes(rest));

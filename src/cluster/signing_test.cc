@@ -79,6 +79,7 @@ TEST_F(Signing, OfAnythingElseIsRefused) {
       [](Ask& ask) { ask.gives = Gives::AtEnd; },
       [](Ask& ask) { ask.is_standing = true; },
       [](Ask& ask) { ask.asker = "b"; },
+      [](Ask& ask) { ask.install_ns = 2; },
       [](Ask& ask) { ask.root = "r_2"; },
       [](Ask& ask) { ask.has_rows = 1'000'000; },
       [](Ask& ask) { ++ask.signature.issued_ns; },

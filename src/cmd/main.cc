@@ -26,7 +26,7 @@ struct Verb {
   std::string_view summary;
 };
 
-constexpr std::array<Verb, 14> kVerbs = {{
+constexpr std::array<Verb, 15> kVerbs = {{
     {"run", run_verb, "answer a query about running processes"},
     {"dtrace", dtrace_verb, "run D scripts, as DTrace does"},
     {"record", record_verb, "have a command or process record what it does, for its first crash"},

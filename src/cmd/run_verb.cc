@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cluster/ask_cluster.h"
+#include "cluster/clock.h"
 #include "cluster/signing.h"
 #include "cluster/subject.h"
 #include "cmd/cluster_arguments.h"
@@ -33,6 +34,7 @@ struct RunArguments {
   RequestArguments request;
   ClusterArguments cluster;
   std::vector<std::string> on;
+  std::string wait_text;
   std::string stand;
   std::string sign_with;
   std::string for_text;
@@ -65,6 +67,10 @@ void declare(CLI::App& app, RunArguments& arguments) {
   app.add_option("--on", arguments.on,
                  "ask the nodes of the cluster with this label: zone=a; may be given several times")
       ->allow_extra_args(false)
+      ->needs(url);
+  app.add_option("--wait", arguments.wait_text,
+                 "for all nodes to count, at most so long (1s): later ones join the answer")
+      ->check(duration())
       ->needs(url);
   app.add_option(
          "--stand", arguments.stand,
@@ -109,11 +115,15 @@ Expected<void> answer_over_cluster(const RunArguments& arguments, const engine::
     return fail(ErrorCode::InvalidQuery, "--graph draws joins, which no cluster answers yet");
   std::optional<cluster::SigningKey> key;
   if (!arguments.sign_with.empty()) key = CLEW_TRY(cluster::SigningKey::read(arguments.sign_with));
+  int64_t wait_ns = cluster::kSecond;
+  if (!arguments.wait_text.empty())
+    wait_ns = static_cast<int64_t>(CLEW_TRY(parse_duration(arguments.wait_text)));
   const cluster::ClusterRequest asked{
       .query = request,
       .tenant = arguments.cluster.tenant,
       .labels = CLEW_TRY(labels_of(arguments.on)),
       .connect = [&arguments] { return connect(arguments.cluster, "run"); },
+      .install_ns = wait_ns,
       .url = shown_url(arguments.cluster),
       .name = arguments.stand,
       .key = key ? &*key : nullptr};

@@ -68,7 +68,7 @@ class Clusters : public testing::Test {
            "select new { name = e.function, calls = count() }";
   }
   [[nodiscard]] Tracer trace(std::vector<std::string> more = {}) const {
-    more.insert(more.end(), {"--cluster", url()});
+    more.insert(more.end(), {"--cluster", url(), "--wait", "30s"});
     return Tracer::start(query(), more);
   }
   [[nodiscard]] Report ask(const std::string& text, std::vector<std::string> more = {}) const {
@@ -175,7 +175,7 @@ TEST_F(Clusters, GiveWindowsOfTheTimeOfEvents) {
                                       "!*\") group by e.function window " + window +
                                       " select new { name = e.function, w = window.start, calls = "
                                       "count(), last = max(e.time) }",
-                                  {"--cluster", url()});
+                                  {"--cluster", url(), "--wait", "30s"});
     const Numbers start = victim_->counts();
     const auto begin = std::chrono::system_clock::now().time_since_epoch();
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
@@ -218,7 +218,7 @@ TEST_F(Clusters, TellKindsOfWhatAllNodesSee) {
                                     "!*\") group by e.function, e.pid window tumbling 100ms "
                                     "select e.function, e.pid, window.start, n = count();\n"
                                     "from c in kmeans(3, calls, by function, of pid, value n)",
-                                {"--cluster", url()});
+                                {"--cluster", url(), "--wait", "30s"});
   const Numbers start = victim_->counts();
   victim_->run(20);
   const Numbers truth = difference(start, victim_->counts());

@@ -199,27 +199,29 @@ TEST_F(Spill, OnAFullDiskSaysWhatIsMissing) {
   EXPECT_EQ(asked.rows.size() + dropped_of(asked), kKeys);
   EXPECT_GE(report.rows.size(), asked.rows.size());
   EXPECT_EQ(umount(place.c_str()), 0);
-  // Of a process in a name space of its own, which has ended when the file is asked.
-  TEST_F(Spill, KeepsHowTheMachineIsCalledWhereTheProcessIs) {
-    if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: a name space needs root";
-    const std::string path = (recorded().folder / "elsewhere").string();
-    {
-      Victim victim({.arguments = {"unshare", "--uts", "sh", "-c",
-                                   "hostname clew-elsewhere && exec \"$0\"", victim_path("keys")}},
-                    Victim::Place::Started);
-      Tracer tracer = Tracer::attach(
-          victim.pid(), "from k in entry(\"keys!take_key\") select k.nodename", {"--spill", path});
-      victim.ask("paced 30");
-      EXPECT_EQ(tracer.finish().status, 0);
-    }
-    const Report report =
-        ask("from k in entry(\"keys!take_key\") groupby k.nodename select k.nodename, count() as n",
-            path);
-    EXPECT_EQ(report.status, 0) << report.error;
-    ASSERT_EQ(report.rows.size(), 1U);
-    EXPECT_EQ(report.rows[0].at("nodename"), "clew-elsewhere");
-    EXPECT_EQ(report.rows[0].at("n"), 30);
+}
+
+// Of a process in a name space of its own, which has ended when the file is asked.
+TEST_F(Spill, KeepsHowTheMachineIsCalledWhereTheProcessIs) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: a name space needs root";
+  const std::string path = (recorded().folder / "elsewhere").string();
+  {
+    Victim victim({.arguments = {"unshare", "--uts", "sh", "-c",
+                                 "hostname clew-elsewhere && exec \"$0\"", victim_path("keys")}},
+                  Victim::Place::Started);
+    Tracer tracer = Tracer::attach(
+        victim.pid(), "from k in entry(\"keys!take_key\") select k.nodename", {"--spill", path});
+    victim.ask("paced 30");
+    EXPECT_EQ(tracer.finish().status, 0);
   }
+  const Report report =
+      ask("from k in entry(\"keys!take_key\") groupby k.nodename select k.nodename, count() as n",
+          path);
+  EXPECT_EQ(report.status, 0) << report.error;
+  ASSERT_EQ(report.rows.size(), 1U);
+  EXPECT_EQ(report.rows[0].at("nodename"), "clew-elsewhere");
+  EXPECT_EQ(report.rows[0].at("n"), 30);
+}
 
 }  // namespace
 }  // namespace clew::live
