@@ -21,7 +21,7 @@ using clew::cluster::Bytes;
 constexpr size_t kCrcOffset = 4;
 constexpr size_t kCheckedOffset = 8;
 constexpr size_t kMembersOffset = 12;
-constexpr uint8_t kKinds = 11;  // All examples.
+constexpr uint8_t kKinds = 14;  // All examples.
 
 void join(clew::cluster::Chunk chunk) {
   clew::cluster::Joiner joiner;
@@ -51,7 +51,7 @@ void read(const T& example, std::span<const uint8_t> input) {
   const auto message = clew::cluster::read_as<T>(bytes);
   if (!message) return;
   CLEW_ASSERT(to_bytes(*message) == bytes);
-  if constexpr (requires { message->table; }) join(message->table);
+  if constexpr (requires { join(message->table); }) join(message->table);
 }
 
 }  // namespace
