@@ -97,12 +97,15 @@ class Rows final : public AnsweredRows {
   }
   // Of the first pane a part was missed.
   void take_windows(const aggregate::Table& table, const output::Interval& pane) {
-    if (!std::exchange(has_begun_, true)) windows_->begin(pane.end_ns);
+    const bool is_first = !std::exchange(has_begun_, true);
+    if (is_first) windows_->begin(pane.end_ns);
     aggregate::Table ours(schema_);
     for (const auto& [key, cells] : table.cells())
       ours.add(key, cells);
     windows_->add(ours);
-    give(windows_->advance(pane.end_ns));
+    // The session may have ended anywhere in the last one.
+    const bool is_last = pane.partial && !is_first;
+    give(windows_->advance(is_last ? pane.begin_ns : pane.end_ns));
   }
   void give(const std::vector<stream::Given>& given) {
     if (given.empty()) return;

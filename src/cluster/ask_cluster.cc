@@ -30,6 +30,7 @@ constexpr int64_t kRootWait = 7 * kSecond / 10;     // For one that leads, befor
 constexpr int64_t kNodesWait = 3 * kSecond / 2;     // For the first node.
 constexpr int64_t kArmWait = 30 * kSecond;          // For a node that works out what it is asked.
 constexpr int64_t kRootSilent = 10 * kSecond;       // For one that has a store and is begun anew.
+constexpr int64_t kEndWait = 12 * kSecond;          // For nodes that are slow to end, and the root.
 constexpr int64_t kStandWait = 8 * kSecond;         // For a root that may just take over.
 constexpr uint64_t kLease = 15 * kSecond;           // Of nodes, where the root is ours.
 constexpr int64_t kRootGone = 30 * kSecond;         // No root is heard.
@@ -359,6 +360,7 @@ Expected<void> end_query(Bus& bus, const ClusterRequest& request) {
   const std::string& name = request.name;
   RemoteAnswers answers(bus, clock, request.tenant, request.url);
   CLEW_TRY(answers.begin());
+  const int64_t until_ns = clock.monotonic_ns() + kEndWait;
   // Known, and then over.
   Asker asker(bus, clock, request.tenant, Ask{.query = name}, request.key);
   bool has_asked = false;
@@ -367,6 +369,13 @@ Expected<void> end_query(Bus& bus, const ClusterRequest& request) {
     if (part.phase == Phase::Done || part.phase == Phase::Failed) return {};
     if (!std::exchange(has_asked, true)) CLEW_TRY(asker.begin());
     asker.end();
+    if (clock.monotonic_ns() > until_ns) {
+      return fail(
+          ErrorCode::Refused,
+          fmt::format("query '{}' goes on: where roles say who may ask, only the key that it "
+                      "was asked with ends it (--sign)",
+                      name));
+    }
     wait_for({}, clock.monotonic_ns() + kSecond / 4);
   }
 }

@@ -50,7 +50,7 @@ Expected<Bytes> RemoteAnswers::ask(Read question) {
       return fail(ErrorCode::Refused, complaint);
     if (!may_have_root()) break;
   }
-  return fail(ErrorCode::NotFound,
+  return fail(ErrorCode::Io,
               fmt::format("no root answers at {}; 'clew root --cluster {}' on a machine is one",
                           url_, url_));
 }

@@ -109,19 +109,19 @@ void Root::lead() {
   (void)bus_.publish(subjects_.control_of_all(), to_bytes(greeting()));
 }
 
-// Whether some of what is wanted is in a store, whose root has gone. Without that store nodes would
-// be told to forget what is in no file, and the next root with it would not have it.
+// Whether some of what stands is in a store, whose root has gone. Without that store nodes would be
+// told to forget what is in no file, and the next root with it would not have it.
 bool Root::has_stored_queries() {
   const std::string bucket = bucket_of(options_.tenant);
   const auto found = bus_.get(bucket, kWantKey);
   if (!found) return true;
   const auto want = *found ? read_as<Want>((*found)->bytes) : Expected<Want>(Want{});
-  if (!want) return true;
+  if (!want) return false;
   return std::any_of(want->queries.begin(), want->queries.end(), [&](const WantedQuery& each) {
     const auto entry = bus_.get(bucket, want_key(each.query));
     if (!entry || !*entry) return !entry;
     const auto control = read_as<Control>((*entry)->bytes);
-    return control && control->has_store;
+    return control && control->has_store && control->is_standing;
   });
 }
 
@@ -142,11 +142,14 @@ Expected<void> Root::take_over() {
   const std::string bucket = bucket_of(options_.tenant);
   const std::optional<Revised> found = CLEW_TRY(bus_.get(bucket, kWantKey));
   if (found) {
-    const Want want = CLEW_TRY(read_as<Want>(found->bytes));
-    want_revision_ = want.revision;
-    for (const WantedQuery& each : want.queries) {
+    const auto want = read_as<Want>(found->bytes);
+    if (!want) notes_.push_back("what is wanted is not read: " + want.error().message);
+    // Another version of clew has left it: its queries end.
+    want_revision_ = want ? want->revision : 0;
+    for (const WantedQuery& each : want ? want->queries : std::vector<WantedQuery>()) {
       const std::optional<Revised> entry = CLEW_TRY(bus_.get(bucket, want_key(each.query)));
-      if (entry) add(CLEW_TRY(read_as<Control>(entry->bytes)));
+      const auto control = entry ? read_as<Control>(entry->bytes) : fail(ErrorCode::NotFound, "");
+      if (control) add(*control);
     }
   }
   if (store_ != nullptr) {

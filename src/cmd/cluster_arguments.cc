@@ -14,7 +14,10 @@ namespace clew::cmd {
 CLI::Option* declare_cluster(CLI::App& app, ClusterArguments& arguments) {
   CLI::Option* const url =
       app.add_option("--cluster", arguments.url,
-                     "the cluster's servers of NATS: nats://HOST:4222 or tls://HOST:4222");
+                     "the cluster's servers of NATS: nats://HOST:4222 or tls://HOST:4222")
+          ->check([](const std::string& text) {
+            return text.empty() ? std::string("the cluster's URL is empty") : std::string();
+          });
   const auto with_url = [&](const char* name, std::string& value, const char* what) {
     app.add_option(name, value, what)->needs(url);
   };

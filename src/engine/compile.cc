@@ -385,8 +385,12 @@ Expected<void> Compiler::compile() {
   query::Query query = CLEW_TRY(parse());
   notices_.progress("finding sites");
   result_.query = query;
-  // What goes to other machines has the time that these have, too.
-  if (request_.panes != nullptr) query::set_times_ahead(query, epoch_ns_);
+  if (request_.panes != nullptr) {
+    // Panes are intervals, whatever the text says of those.
+    if (!query.window) query.every_ns = request_.pane_clock.panes.width_ns;
+    // What goes to other machines has the time that these have, too.
+    query::set_times_ahead(query, epoch_ns_);
+  }
   query::set_panes(query, epoch_ns_);
   CLEW_TRY(check_graph(request_, query::joins_by_cause(query)));
   CLEW_TRY(check_in_place(request_, query::joins_by_cause(query)));

@@ -146,6 +146,22 @@ TEST_F(Clusters, CountWhatAllNodesSee) {
   expect_no_residue(before, victim_->pid());
 }
 
+// A maximum cannot be taken apart again: each interval begins with fresh cells.
+TEST_F(Clusters, TellTheMostOfEach) {
+  const Child only = node("n1", "a");
+  Tracer tracer = Tracer::start("from e in cluster.Function(\"" + name_ +
+                                    "!*\") group by e.function select new { name = e.function, "
+                                    "calls = count(), most = max(e.tid), least = min(e.tid) }",
+                                {"--cluster", url()});
+  const Numbers start = victim_->counts();
+  victim_->run(20);
+  const Numbers truth = difference(start, victim_->counts());
+  const Report report = tracer.finish();
+  expect_times(report, truth, 1);
+  for (const nlohmann::json& row : report.rows)
+    EXPECT_EQ(row.at("most"), row.at("least")) << row;
+}
+
 // Report::calls() adds them up.
 TEST_F(Clusters, GiveEachIntervalOnce) {
   const Child first = node("n1", "a");
