@@ -14,6 +14,7 @@
 #include "cluster/answered_rows.h"
 #include "cluster/asker.h"
 #include "cluster/clock.h"
+#include "cluster/gap_texts.h"
 #include "cluster/names.h"
 #include "cluster/no_rows.h"
 #include "cluster/remote_answers.h"
@@ -167,6 +168,8 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
   if (answer_) {
     for (const std::string& lost : asker_->status()->lost)
       losses_.lost.push_back(lost);
+    for (std::string& lost : texts_of(asker_->gaps(), panes_, first_))
+      losses_.lost.push_back(std::move(lost));
     if (asker_->lost() != 0)
       losses_.lost.push_back(fmt::format("{} late or large parts of the answer", asker_->lost()));
     answer_->finish(losses_);
@@ -233,6 +236,12 @@ Expected<void> ClusterRun::bring_root() {
 
 Expected<void> ClusterRun::look_at_status() {
   const std::optional<Status>& status = asker_->status();
+  if (!status && !asker_->stranger().empty()) {
+    return fail(
+        ErrorCode::Refused,
+        fmt::format("the root of {} is not understood: {}; both need the same version of clew",
+                    request_.url, asker_->stranger()));
+  }
   if (!status) {
     // Behind a root that has gone without a word another one waits before it leads.
     constexpr int64_t kMost = 12 * kSecond;

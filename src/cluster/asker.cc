@@ -57,12 +57,21 @@ bool Asker::is_done() const {
   return is_over && question_.has_rows >= status_->rows;
 }
 
+std::vector<NodeGap> Asker::gaps() const {
+  std::vector<NodeGap> all = earlier_gaps_;
+  if (status_) all.insert(all.end(), status_->gaps.begin(), status_->gaps.end());
+  return all;
+}
+
 void Asker::hear(const Message& message) {
-  if (const auto said = read_as<Status>(message.bytes)) {
+  const auto said = read_as<Status>(message.bytes);
+  const bool is_status = message.subject == subjects_.status(question_.query);
+  if (is_status && !said) stranger_ = said.error().message;
+  if (said) {
     if (said->query != question_.query) return;
     heard_ns_ = clock_.monotonic_ns();
+    if (std::exchange(question_.root, said->root) != said->root) begin_anew(*said);
     status_ = *said;
-    if (std::exchange(question_.root, said->root) != said->root) begin_anew(said->has_store);
     give_up_before(said->first_row);
     return;
   }
@@ -72,8 +81,9 @@ void Asker::hear(const Message& message) {
 
 // Another root numbers its rows anew, and gives once more what was given.
 // One without a store has of these a part alone: they stay as they are.
-void Asker::begin_anew(bool has_store) {
-  if (!has_store && !versions_.empty()) last_whole_ = versions_.rbegin()->first;
+void Asker::begin_anew(const Status& said) {
+  if (!said.has_store && !versions_.empty()) last_whole_ = versions_.rbegin()->first;
+  earlier_gaps_ = said.has_store ? std::vector<NodeGap>() : gaps();
   question_.has_rows = 0;
   early_.clear();
   parts_ = {};

@@ -46,12 +46,16 @@ class Asker {
   [[nodiscard]] const std::string& name() const { return question_.asker; }
   // What the root has said last; none: no root was heard.
   [[nodiscard]] const std::optional<Status>& status() const { return status_; }
+  // What is missing of whom, as far as a root has said so.
+  [[nodiscard]] std::vector<NodeGap> gaps() const;
   // For how long the root was not heard, at least.
   [[nodiscard]] int64_t silent_ns() const { return clock_.monotonic_ns() - heard_ns_; }
   // Panes that have come since, in the order in which they were sent.
   std::vector<AnsweredPane> take() { return std::exchange(panes_, {}); }
   // The root has said that all is done, and all of it has come.
   [[nodiscard]] bool is_done() const;
+  // Why what a root says cannot be understood; empty: it can be.
+  [[nodiscard]] const std::string& stranger() const { return stranger_; }
   // Messages with rows that will not come.
   [[nodiscard]] uint64_t lost() const { return lost_; }
 
@@ -61,7 +65,7 @@ class Asker {
   void take_early();
   void take_in_order(const RowUpdate& row);
   void give_up_before(uint64_t first);
-  void begin_anew(bool has_store);
+  void begin_anew(const Status& said);
   void ask();
 
   Bus& bus_;
@@ -71,6 +75,8 @@ class Asker {
   Ask question_;
   const SigningKey* key_;
   std::optional<Status> status_;
+  std::vector<NodeGap> earlier_gaps_;  // Of roots that had no store.
+  std::string stranger_;
   int64_t heard_ns_;
   int64_t next_ask_ns_ = 0;
   std::map<uint64_t, RowUpdate> early_;  // By number: behind some that have not come.

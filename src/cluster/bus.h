@@ -47,6 +47,15 @@ struct Entry {
   Bytes bytes;
 };
 
+// Of a log: 1 and 0 at first. Sequences go on when all is forgotten; of a log that was made anew,
+// as its server had lost it, they begin anew.
+struct LogEnds {
+  uint64_t log = 0;    // Which one it is: another number when it was made anew, and never 0.
+  uint64_t first = 1;  // That is kept, or the one behind `last`.
+  uint64_t last = 0;
+  bool operator==(const LogEnds&) const = default;
+};
+
 struct Revised {
   uint64_t revision = 0;
   Bytes bytes;
@@ -96,8 +105,11 @@ class Bus {
   virtual Expected<uint64_t> append(std::string_view subject, std::string_view id,
                                     std::span<const std::byte> bytes) = 0;
   // Entries behind `after`, in order, and the first of these: only forgotten ones are skipped. At
-  // once: none if there are none, else up to `most`, or fewer if they are large.
+  // once: none if there are none, else up to `most`, or fewer if they are large. Where a log is
+  // kept several times the newest may be missing for a while.
   virtual Expected<std::vector<Entry>> read(std::string_view log, uint64_t after, size_t most) = 0;
+  // Of all that is appended. NotFound: the log is not there.
+  virtual Expected<LogEnds> ends(std::string_view log) = 0;
   // All up to this one, which read() or append() gave.
   virtual Expected<void> forget(std::string_view log, uint64_t up_to) = 0;
 

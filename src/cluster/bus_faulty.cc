@@ -100,6 +100,8 @@ class FaultyState {
       return fail(ErrorCode::Io, "no answer, by a fault; it has happened");
     return result;
   }
+  // How many of so many entries are there.
+  size_t some_of(size_t count) { return happens(faults_.behind) ? chance_() % count : count; }
 
  private:
   bool happens(double probability) {
@@ -194,7 +196,14 @@ class FaultyEnd final : public Bus {
     return call([&] { return line_.inner->append(subject, id, bytes); });
   }
   Expected<std::vector<Entry>> read(std::string_view log, uint64_t after, size_t most) override {
-    return call([&] { return line_.inner->read(log, after, most); });
+    return call([&] {
+      auto entries = line_.inner->read(log, after, most);
+      if (entries && !entries->empty()) entries->resize(state_->some_of(entries->size()));
+      return entries;
+    });
+  }
+  Expected<LogEnds> ends(std::string_view log) override {
+    return call([&] { return line_.inner->ends(log); });
   }
   Expected<void> forget(std::string_view log, uint64_t up_to) override {
     return call([&] { return line_.inner->forget(log, up_to); });
@@ -250,6 +259,10 @@ void FaultyHub::heal() {
 void FaultyHub::cut(std::string_view name, bool is_cut) {
   const std::lock_guard lock(state_->mutex());
   state_->cut(name, is_cut);
+}
+
+void FaultyHub::lose_disk() {
+  state_->hub().lose_disk();
 }
 
 void FaultyHub::set_reachable(bool is_reachable) {

@@ -26,6 +26,8 @@ struct Faults {
   double disconnect = 0;
   double fail_before = 0;  // A call about logs or keys: Io, and it did not happen.
   double fail_after = 0;   // The same, and it did.
+  // Of a log that is read the newest entries are missing, as where a replica has not got them yet.
+  double behind = 0;
   uint32_t steps_max = 5;
 };
 
@@ -47,6 +49,8 @@ class FaultyHub {
   void heal();
   // Ends of this name reach nobody, until they do.
   void cut(std::string_view name, bool is_cut = true);
+  // Logs and keys are gone, as when a server's disk is.
+  void lose_disk();
   // Of all ends, as if the server had gone.
   void set_reachable(bool is_reachable);
 

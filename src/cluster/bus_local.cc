@@ -99,6 +99,8 @@ class LocalState {
     LocalLog* log = log_of(message.subject);
     if (log == nullptr)
       return fail(ErrorCode::Io, fmt::format("no log keeps '{}' at present", message.subject));
+    if (is_log_full_)
+      return fail(ErrorCode::Limit, fmt::format("'{}': no space is left", message.subject));
     return log->append(message.subject, id, message.bytes);
   }
 
@@ -115,19 +117,31 @@ class LocalState {
                                                     other, log.pattern(), name, pattern));
       }
     }
-    logs_.emplace(name, LocalLog(std::string(name), std::string(pattern), most_bytes));
+    logs_.emplace(name,
+                  LocalLog(std::string(name), std::string(pattern), most_bytes, ++logs_made_));
     return {};
   }
   // What `use` gives of the log.
   template <typename Use>
-  auto with_log(std::string_view name, const Use& use)
+  auto with_log(std::string_view name, const Use& use, ErrorCode if_absent = ErrorCode::Io)
       -> Expected<decltype(use(std::declval<LocalLog&>()))> {
     const std::lock_guard lock(mutex_);
     CLEW_TRY(check_reachable());
     const auto found = logs_.find(name);
     if (found == logs_.end())
-      return fail(ErrorCode::Io, fmt::format("there is no log '{}' at present", name));
+      return fail(if_absent, fmt::format("there is no log '{}' at present", name));
     return use(found->second);
+  }
+
+  void set_log_full(bool is_full) {
+    const std::lock_guard lock(mutex_);
+    is_log_full_ = is_full;
+  }
+
+  void lose_disk() {
+    const std::lock_guard lock(mutex_);
+    logs_.clear();
+    buckets_.clear();
   }
 
   Expected<std::optional<Revised>> get(std::string_view bucket, std::string_view key) {
@@ -183,6 +197,8 @@ class LocalState {
       by_subject_;  // The patterns without wildcards.
   std::vector<Route> by_pattern_;
   std::map<std::string, LocalLog, std::less<>> logs_;
+  uint64_t logs_made_ = 0;
+  bool is_log_full_ = false;
   std::map<std::string, LocalKeys, std::less<>> buckets_;
 };
 
@@ -261,6 +277,11 @@ class LocalEnd final : public Bus {
     CLEW_TRY(check_name(log));
     return state_->with_log(log, [&](LocalLog& found) { return found.read(after, most); });
   }
+  Expected<LogEnds> ends(std::string_view log) override {
+    CLEW_TRY(check_name(log));
+    return state_->with_log(
+        log, [](const LocalLog& found) { return found.ends(); }, ErrorCode::NotFound);
+  }
   Expected<void> forget(std::string_view log, uint64_t up_to) override {
     CLEW_TRY(check_name(log));
     CLEW_TRY(state_->with_log(log, [&](LocalLog& found) {
@@ -302,6 +323,14 @@ LocalHub::~LocalHub() = default;
 
 std::unique_ptr<Bus> LocalHub::connect(Permissions permissions) {
   return std::make_unique<LocalEnd>(state_, std::move(permissions));
+}
+
+void LocalHub::lose_disk() {
+  state_->lose_disk();
+}
+
+void LocalHub::set_log_full(bool is_full) {
+  state_->set_log_full(is_full);
 }
 
 void LocalHub::set_reachable(bool is_reachable) {

@@ -30,6 +30,10 @@ class LocalHub {
   // The end may outlive the hub.
   [[nodiscard]] std::unique_ptr<Bus> connect(Permissions permissions = {});
 
+  // Logs and keys are gone, as when a server's disk is.
+  void lose_disk();
+  // Logs take no more, as where a server's disk is full.
+  void set_log_full(bool is_full);
   // False: as if the server had gone. All ends are told; logs, keys and subscriptions stay.
   void set_reachable(bool is_reachable);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -154,6 +155,7 @@ class NatsEnd final : public Bus {
   Expected<uint64_t> append(std::string_view subject, std::string_view id,
                             std::span<const std::byte> bytes) override;
   Expected<std::vector<Entry>> read(std::string_view log, uint64_t after, size_t most) override;
+  Expected<LogEnds> ends(std::string_view log) override;
   Expected<void> forget(std::string_view log, uint64_t up_to) override;
 
   Expected<std::optional<Revised>> get(std::string_view bucket, std::string_view key) override;
@@ -226,6 +228,21 @@ Expected<std::vector<Entry>> NatsEnd::read(std::string_view log, uint64_t after,
   return entries;
 }
 
+Expected<LogEnds> NatsEnd::ends(std::string_view log) {
+  CLEW_TRY(check_name(log));
+  const json answer = CLEW_TRY(ask_api(fmt::format("STREAM.INFO.{}", log), json::object()));
+  if (error_in(answer) == kStreamNotFound)
+    return fail(ErrorCode::NotFound, fmt::format("there is no log '{}'", log));
+  if (answer.contains("error"))
+    return tl::unexpected(api_error(answer, fmt::format("log '{}'", log)));
+  const json state = object_in(answer, "state");
+  const uint64_t last = number_in(state, "last_seq");
+  const bool is_empty = number_in(state, "messages") == 0;
+  const uint64_t made = std::hash<std::string>()(text_in(answer, "created"));
+  return LogEnds{
+      .log = made | 1, .first = is_empty ? last + 1 : number_in(state, "first_seq"), .last = last};
+}
+
 Expected<void> NatsEnd::forget(std::string_view log, uint64_t up_to) {
   CLEW_TRY(check_name(log));
   if (up_to == 0) return {};  // The server would take it for all.
@@ -287,7 +304,9 @@ Expected<json> NatsEnd::ask_api(std::string_view function, const json& question,
   const NatsReply reply = CLEW_TRY(
       ask({.subject = fmt::format("{}{}", kApi, function), .bytes = span_of(text)}, timeouts));
   if (!reply.status.empty())
-    return fail(ErrorCode::Io, "the bus keeps no logs at present: JetStream does not answer");
+    return fail(ErrorCode::Io,
+                "the bus keeps no logs at present: JetStream does not answer; its servers need "
+                "'jetstream' in their configuration, or nats-server -js");
   json answer = json_of(reply);
   if (!answer.is_object()) return fail(ErrorCode::Io, "the bus gives no right answer");
   return answer;

@@ -297,36 +297,6 @@ TEST_F(NatsTest, NeedsNoMorePermissionsThanAreListed) {
   EXPECT_EQ(other_inbox.error().code, ErrorCode::Refused);
 }
 
-// Three servers that keep each entry three times.
-class NatsCluster {
- public:
-  NatsCluster() {
-    std::string routes;
-    for (int& port : ports_) {
-      port = NatsServer::free_port();
-      routes += fmt::format("{}nats-route://127.0.0.1:{}", routes.empty() ? "" : ", ", port);
-    }
-    for (size_t i = 0; i < servers_.size(); ++i) {
-      servers_[i].configure(
-          fmt::format("server_name: s{}\ncluster {{ name: test, listen: \"127.0.0.1:{}\", "
-                      "routes: [{}] }}\n",
-                      i, ports_[i], routes));
-      servers_[i].start();
-    }
-  }
-  [[nodiscard]] NatsOptions options() const {
-    return {.url = fmt::format("nats://{},nats://{},nats://{}", servers_[0].place(),
-                               servers_[1].place(), servers_[2].place()),
-            .name = "test",
-            .replicas = 3};
-  }
-  NatsServer& server(size_t i) { return servers_[i]; }
-
- private:
-  std::array<int, 3> ports_{};
-  std::array<NatsServer, 3> servers_{NatsServer(""), NatsServer(""), NatsServer("")};
-};
-
 // As who uses a bus does: again, with the same id, until it is there.
 uint64_t append_at_last(Bus& bus, std::string_view subject, const std::string& text) {
   uint64_t sequence = 0;
@@ -342,7 +312,8 @@ uint64_t append_at_last(Bus& bus, std::string_view subject, const std::string& t
 
 TEST_F(NatsTest, KeepsEachEntryOnceWhenServersOfThreeAreKilled) {
   NatsCluster cluster;
-  auto connected = connect_nats(cluster.options());
+  cluster.start();
+  auto connected = connect_nats({.url = cluster.url(), .name = "test", .replicas = 3});
   ASSERT_TRUE(connected) << connected.error().message;
   Bus& bus = **connected;
   ASSERT_TRUE(try_until(bus, [&] { return bus.make_log("parts", "part.>", 1 << 20).has_value(); }));

@@ -330,6 +330,9 @@ TEST_P(BusTest, AppendsTheSameIdOnce) {
 TEST_P(BusTest, ReadsWhatIsNotForgotten) {
   const auto one = connect();
   ASSERT_TRUE(one->make_log("parts", "part.>", kLogBytes));
+  const uint64_t log = one->ends("parts").value().log;
+  EXPECT_NE(log, 0);
+  EXPECT_EQ(one->ends("parts").value(), LogEnds{.log = log});
   std::vector<uint64_t> sequences;
   for (int i = 0; i < 10; ++i)
     sequences.push_back(append(*one, "part.a", fmt::format("id {}", i), std::to_string(i)));
@@ -340,8 +343,12 @@ TEST_P(BusTest, ReadsWhatIsNotForgotten) {
   EXPECT_EQ(texts_of(read_all(*one, "parts")), (Texts{"7", "8", "9"}));
   EXPECT_EQ(texts_of(read_all(*one, "parts", sequences[2])), (Texts{"7", "8", "9"}));
   EXPECT_EQ(texts_of(read_all(*one, "parts", sequences[7])), (Texts{"8", "9"}));
+  EXPECT_EQ(one->ends("parts").value(),
+            (LogEnds{.log = log, .first = sequences[7], .last = sequences[9]}));
   EXPECT_TRUE(one->forget("parts", sequences[9]));
   EXPECT_TRUE(read_all(*one, "parts").empty());
+  EXPECT_EQ(one->ends("parts").value(),
+            (LogEnds{.log = log, .first = sequences[9] + 1, .last = sequences[9]}));
   EXPECT_GT(append(*one, "part.a", {}, "later"), sequences[9]);
   EXPECT_EQ(texts_of(read_all(*one, "parts", sequences[9])), (Texts{"later"}));
 }
@@ -366,6 +373,7 @@ TEST_P(BusTest, TellsWhatALogIsFor) {
   EXPECT_EQ(code_of(one->append("elsewhere", "id", {})), ErrorCode::Io);
   EXPECT_EQ(code_of(one->read("absent", 0, 1)), ErrorCode::Io);
   EXPECT_EQ(code_of(one->forget("absent", 1)), ErrorCode::Io);
+  EXPECT_EQ(code_of(one->ends("absent")), ErrorCode::NotFound);
 }
 
 TEST_P(BusTest, TakesNothingIntoAFullLog) {

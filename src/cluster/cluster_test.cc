@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes, a root and an asker on a bus inside one process. What the asker gets is compared with what
 // the nodes' sessions have counted.
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,10 +14,12 @@
 
 #include "cluster/bus_local.h"
 #include "cluster/world_testing.h"
+#include "collect/crc32c.h"
 
 namespace clew::cluster {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -364,6 +368,120 @@ TEST_F(Cluster, LosesNoPaneWhenARootWithoutAStoreIsKilled) {
     ASSERT_TRUE(finish()) << moment;
     EXPECT_EQ(asker_->rows, truth_) << moment;
   }
+}
+
+// The fault table of the design: a server's disk. Logs and keys are gone; nodes have what was not
+// safe, and a root has the rest.
+TEST_F(Cluster, LosesNothingWithAServersDisk) {
+  for (int moment = 0; moment < 40; ++moment) {
+    begin_anew();
+    add_root("r1");
+    add_node("a");
+    add_node("b");
+    const Gives gives = moment % 2 == 0 ? Gives::Panes : Gives::AtEnd;
+    ask(gives);
+    run(2 * kSecond + moment * kStep);
+    hub().lose_disk();
+    run(6 * kSecond);
+    ASSERT_TRUE(finish()) << moment;
+    EXPECT_EQ(asker_->rows, gives == Gives::Panes ? truth_ : sums()) << moment;
+    EXPECT_THAT(asker_->asker.gaps(), IsEmpty()) << moment;
+  }
+}
+
+// The same: a node is killed. Its open pane is named, and nothing else.
+TEST_F(Cluster, NamesThePanesOfANodeThatIsKilled) {
+  add_root("r1");
+  add_node("a");
+  add_node("b");
+  ask();
+  run(4 * kSecond + kSecond / 2);
+  nodes_.erase("b");
+  const Pane killed_in = clock_.realtime_ns() / kSecond;
+  run(4 * kSecond);
+  ASSERT_EQ(status().gaps.size(), 1U) << "while it is away";
+  add_node("b", {}, 2);
+  const Pane begun_in = clock_.realtime_ns() / kSecond;
+  run(3 * kSecond);
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+  EXPECT_THAT(asker_->asker.gaps(),
+              ElementsAre(NodeGap{.node = "b", .panes = {.first = killed_in, .last = begun_in}}));
+}
+
+// The same: a clock is set. A node's panes go by the monotonic clock, so nothing is lost; whoever
+// was begun with another time of day is named.
+TEST_F(Cluster, NamesANodeWhoseClockIsOff) {
+  add_root("r1");
+  add_node("a");
+  run(kSecond);
+  TestClock ahead;
+  ahead.now = clock_.now;
+  ahead.offset += 3 * kSecond;
+  nodes_["b"] = std::make_unique<TestNode>(hub().connect(), "b", ahead, truth_);
+  ASSERT_TRUE(nodes_["b"]->node.begin());
+  ask();
+  const auto go_on = [&](int64_t duration) {
+    for (const int64_t end = clock_.now + duration; clock_.now < end; step())
+      ahead.now = clock_.now + kStep;
+  };
+  go_on(4 * kSecond);
+  ahead.offset += 3600 * kSecond;  // Set while it counts.
+  go_on(6 * kSecond);
+  EXPECT_THAT(status().lost,
+              ElementsAre("the clock of node b is 3.0 s ahead: its intervals are skewed"));
+  asker_->asker.end();
+  for (int i = 0; i < 400 && !asker_->asker.is_done(); ++i)
+    go_on(kStep);
+  EXPECT_EQ(asker_->rows, truth_);
+}
+
+// Each says it once, and goes on when it can.
+TEST_F(Cluster, SaysThatTheBusDoesNotAnswer) {
+  hub().set_reachable(false);
+  nodes_["a"] = std::make_unique<TestNode>(hub().connect(), "a", clock_, truth_);
+  (void)nodes_["a"]->node.begin();
+  hub().set_reachable(true);
+  add_root("r1");
+  ask();
+  run(3 * kSecond);
+  hub().set_log_full(true);
+  run(3 * kSecond);
+  EXPECT_THAT(
+      nodes_["a"]->node.take_notes(),
+      Contains(testing::HasSubstr("what is counted cannot be sent, and is kept: ")).Times(1));
+  hub().set_log_full(false);
+  run(3 * kSecond);
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+}
+
+// Another version of clew: neither is silent about it.
+TEST_F(Cluster, SaysThatANodeIsOfAnotherVersion) {
+  add_root("r1");
+  add_node("a");
+  ask();
+  const auto stranger = hub().connect();
+  Bytes beat = to_bytes(Beat{.node = "old"});
+  constexpr size_t kVersionAt = 8;
+  beat[kVersionAt] = std::byte{kMessageVersion - 1};
+  const uint32_t crc = collect::crc32c(std::span(beat).subspan(kVersionAt));
+  std::memcpy(&beat[kVersionAt - sizeof crc], &crc, sizeof crc);
+  ASSERT_TRUE(stranger->publish(Subjects("default").beat("old"), beat));
+  run(2 * kSecond);
+  ASSERT_EQ(status().refusals.size(), 1U);
+  EXPECT_EQ(status().refusals[0].node, "old");
+  EXPECT_THAT(status().refusals[0].reason, testing::HasSubstr("all need the same version of clew"));
+  Bytes control = to_bytes(Control{});
+  control[kVersionAt] = std::byte{kMessageVersion - 1};
+  const uint32_t other = collect::crc32c(std::span(control).subspan(kVersionAt));
+  std::memcpy(&control[kVersionAt - sizeof other], &other, sizeof other);
+  ASSERT_TRUE(stranger->publish(Subjects("default").control("a"), control));
+  run(kSecond);
+  EXPECT_THAT(nodes_["a"]->node.take_notes(),
+              Contains(testing::HasSubstr("it needs the same version of clew")));
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
 }
 
 TEST_F(Cluster, HasOneRootThatLeads) {

@@ -22,8 +22,12 @@ namespace clew::cluster {
 
 class LocalLog {
  public:
-  LocalLog(std::string name, std::string pattern, uint64_t most_bytes)
-      : name_(std::move(name)), pattern_(std::move(pattern)), most_bytes_(most_bytes) {}
+  // `number`: no other one has it.
+  LocalLog(std::string name, std::string pattern, uint64_t most_bytes, uint64_t number)
+      : name_(std::move(name)),
+        pattern_(std::move(pattern)),
+        most_bytes_(most_bytes),
+        number_(number) {}
 
   [[nodiscard]] const std::string& pattern() const { return pattern_; }
   void set_most_bytes(uint64_t most_bytes) { most_bytes_ = most_bytes; }
@@ -32,6 +36,9 @@ class LocalLog {
   Expected<uint64_t> append(std::string_view subject, std::string_view id,
                             std::span<const std::byte> bytes);
   [[nodiscard]] std::vector<Entry> read(uint64_t after, size_t most) const;
+  [[nodiscard]] LogEnds ends() const {
+    return {.log = number_, .first = last_ - entries_.size() + 1, .last = last_};
+  }
   void forget(uint64_t up_to);
 
  private:
@@ -40,6 +47,7 @@ class LocalLog {
   std::string name_;
   std::string pattern_;
   uint64_t most_bytes_;
+  uint64_t number_;
   uint64_t bytes_ = 0;
   uint64_t last_ = 0;
   std::deque<Entry> entries_;  // The last of them is last_, without gaps.

@@ -2,12 +2,19 @@
 #include "cluster/merge.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "aggregate/table_bytes.h"
 #include "cluster/node_losses.h"
 
 namespace clew::cluster {
+namespace {
+
+constexpr Pane kAll = std::numeric_limits<Pane>::max();
+
+}  // namespace
 
 Expected<bool> Merge::add(const Partial& partial, uint64_t sequence) {
   const Who who{partial.node, partial.incarnation};
@@ -63,6 +70,7 @@ Expected<void> Merge::merge(Member& member, const Partial& partial, const Bytes&
     member.merged.close(pane - 1);
     (void)member.merged.add(pane);
   }
+  if (member.first == PaneSet::kNone) member.first = pane;
   // They are of the session so far, and not of the pane.
   collect::Losses losses = std::exchange(table.losses, {});
   is_total_changed_ = true;
@@ -89,12 +97,58 @@ Expected<void> Merge::merge(Member& member, const Partial& partial, const Bytes&
 
 void Merge::close(const std::string& node, const Incarnation& incarnation, Pane pane) {
   const auto member = members_.find({node, incarnation});
-  if (member == members_.end()) return;
+  if (member == members_.end() || member->second.first == PaneSet::kNone) return;
   // The rest of it is still on its way to us.
   const std::optional<Pane>& open = member->second.open;
   if ((open && *open <= pane) || member->second.merged.mark() >= pane) return;
   member->second.merged.close(pane);
   member->second.is_changed = true;
+}
+
+void Merge::log_began_anew() {
+  for (auto& [who, member] : members_) {
+    member.open.reset();
+    member.parts = {};
+  }
+  // What comes again of these is left out, so that the first entries may be those of them.
+  for (auto& [pane, open] : panes_)
+    open.first = 1;
+}
+
+bool Merge::begin(const std::string& node, const Incarnation& incarnation) {
+  if (members_.size() >= kMembersMax) return false;
+  const auto [member, is_new] = members_.try_emplace({node, incarnation});
+  if (is_new) member->second.is_changed = true;
+  return is_new;
+}
+
+void Merge::finish(const std::string& node, const Incarnation& incarnation) {
+  close(node, incarnation, kAll);
+}
+
+std::vector<NodeGap> Merge::gaps(
+    Pane given, const std::function<bool(const std::string&, const Incarnation&)>& is_gone) const {
+  std::vector<NodeGap> gaps;
+  if (panes_.empty()) return gaps;
+  const auto add = [&gaps](const std::string& node, Pane mark, Pane last) {
+    if (mark < last) gaps.push_back({.node = node, .panes = {.first = mark + 1, .last = last}});
+  };
+  std::optional<Pane> mark;  // Of the life before, if it is of the same node.
+  for (auto life = members_.begin(); life != members_.end(); ++life) {
+    const auto& [node, incarnation] = life->first;
+    const Member& member = life->second;
+    const bool is_mute = member.first == PaneSet::kNone;
+    if (mark && !is_mute) add(node, *mark, member.first);
+    // Of a life that ended before it had told anything it is not known when it began.
+    if (!is_mute) mark = member.merged.mark();
+    if (!mark) mark = panes_.begin()->first - 1;
+    const auto next = std::next(life);
+    const bool is_last = next == members_.end() || next->first.first != node;
+    if (!is_last) continue;
+    if (is_gone(node, incarnation)) add(node, *mark, given);
+    mark.reset();
+  }
+  return gaps;
 }
 
 std::vector<Pane> Merge::open() const {
@@ -148,6 +202,7 @@ void Merge::save(Store& store, const std::string& query) const {
     losses.losses = member.losses.value_or(collect::Losses{});
     store.put(query, StoredMember{.node = who.first,
                                   .incarnation = who.second,
+                                  .first = member.first,
                                   .mark = member.merged.mark(),
                                   .bits = member.merged.bits(),
                                   .losses = aggregate::to_bytes(losses)});
@@ -169,6 +224,7 @@ Expected<void> Merge::restore(const StoredAnswer& stored) {
     Member& member = members_[{one.node, one.incarnation}];
     member.merged = PaneSet(one.mark, one.bits);
     member.safe = one.mark;
+    member.first = one.first;
     member.losses = CLEW_TRY(aggregate::table_of(one.losses)).losses;
   }
   for (const StoredPane& one : stored.panes) {

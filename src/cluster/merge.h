@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -46,6 +47,13 @@ class Merge {
   [[nodiscard]] std::optional<uint64_t> first_needed(bool of_open) const;
   // What the node says: all up to this one was sent.
   void close(const std::string& node, const Incarnation& incarnation, Pane pane);
+  // It counts. False: that is known.
+  bool begin(const std::string& node, const Incarnation& incarnation);
+  // It counts no more, and all that it has counted was sent.
+  void finish(const std::string& node, const Incarnation& incarnation);
+
+  // The log was lost: nothing of it is known any more.
+  void log_began_anew();
 
   // Panes with a table above the last one given; they ascend.
   [[nodiscard]] std::vector<Pane> open() const;
@@ -71,6 +79,11 @@ class Merge {
   // beyond `most`.
   [[nodiscard]] std::vector<std::pair<Incarnation, Pane>> safe(const std::string& node,
                                                                Pane most) const;
+  // What a node should have counted and nobody has: from where one life of it ends to where the
+  // next one begins, and up to `given`, behind the last one of those of whom `is_gone`. Of the pane
+  // in which a node was armed it has a part.
+  [[nodiscard]] std::vector<NodeGap> gaps(
+      Pane given, const std::function<bool(const std::string&, const Incarnation&)>& is_gone) const;
   // Of all nodes, as each has said last.
   [[nodiscard]] collect::Losses losses() const;
   // Partials of panes that were forgotten: they are in the total alone.
@@ -82,6 +95,7 @@ class Merge {
   using Who = std::pair<std::string, Incarnation>;
   struct Member {
     PaneSet merged;
+    Pane first = PaneSet::kNone;  // That was merged.
     Pane safe = PaneSet::kNone;
     std::optional<Pane> open{};  // Of which some parts have come,
     Joiner parts{};              // these,

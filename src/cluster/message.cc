@@ -78,10 +78,13 @@ auto fields_of_asking(T& value) {
     auto& [reason, node, nodes] = value;
     return std::tie(reason, node, nodes);
   } else if constexpr (std::is_same_v<Plain, Status>) {
-    auto& [query, phase, reason, answered, asker, nodes, meant, armed, silent, refusals, lost, root,
-           has_store, first_row, rows] = value;
+    auto& [query, phase, reason, answered, asker, nodes, meant, armed, silent, refusals, lost, gaps,
+           root, has_store, first_row, rows] = value;
     return std::tie(query, phase, reason, answered, asker, nodes, meant, armed, silent, refusals,
-                    lost, root, has_store, first_row, rows);
+                    lost, gaps, root, has_store, first_row, rows);
+  } else if constexpr (std::is_same_v<Plain, NodeGap>) {
+    auto& [node, panes] = value;
+    return std::tie(node, panes);
   } else if constexpr (std::is_same_v<Plain, Read>) {
     auto& [reader, request, query, first, last] = value;
     return std::tie(reader, request, query, first, last);
@@ -98,8 +101,10 @@ auto fields_of_asking(T& value) {
     auto& [pane, version, table] = value;
     return std::tie(pane, version, table);
   } else if constexpr (std::is_same_v<Plain, AnswerPart>) {
-    auto& [is_known, want, phase, answered, given, panes, is_last, total, losses, lost] = value;
-    return std::tie(is_known, want, phase, answered, given, panes, is_last, total, losses, lost);
+    auto& [is_known, want, phase, answered, given, panes, is_last, total, losses, lost, gaps] =
+        value;
+    return std::tie(is_known, want, phase, answered, given, panes, is_last, total, losses, lost,
+                    gaps);
   } else {
     static_assert(std::is_same_v<Plain, RowUpdate>);
     auto& [query, revision, root, number, pane, version, is_final, table] = value;
@@ -125,24 +130,24 @@ auto fields_of(T& value) {
     return std::tie(keys_max, partial_bytes_max, spill_bytes_max);
   } else if constexpr (std::is_same_v<Plain, Control>) {
     auto& [want_revision, time_ns, query, revision, is_wanted, is_standing, has_store, asker,
-           digest, text, name_patterns, labels, epoch_ns, width_ns, gives, lease_ns, limits,
+           digest, text, name_patterns, labels, epoch_ns, width_ns, gives, lease_ns, limits, log,
            unknown, safe, signature] = value;
     return std::tie(want_revision, time_ns, query, revision, is_wanted, is_standing, has_store,
                     asker, digest, text, name_patterns, labels, epoch_ns, width_ns, gives, lease_ns,
-                    limits, unknown, safe, signature);
+                    limits, log, unknown, safe, signature);
   } else if constexpr (std::is_same_v<Plain, NodeQuery>) {
     auto& [query, revision, state, closed, schema, answered, reason, lost, sequence, merged] =
         value;
     return std::tie(query, revision, state, closed, schema, answered, reason, lost, sequence,
                     merged);
   } else if constexpr (std::is_same_v<Plain, Beat>) {
-    auto& [node, incarnation, version, labels, want_revision, spill_bytes, clock_offset_ns,
+    auto& [node, incarnation, version, labels, want_revision, log, spill_bytes, clock_offset_ns,
            queries] = value;
-    return std::tie(node, incarnation, version, labels, want_revision, spill_bytes, clock_offset_ns,
-                    queries);
+    return std::tie(node, incarnation, version, labels, want_revision, log, spill_bytes,
+                    clock_offset_ns, queries);
   } else if constexpr (std::is_same_v<Plain, Partial>) {
-    auto& [query, revision, node, incarnation, pane, table] = value;
-    return std::tie(query, revision, node, incarnation, pane, table);
+    auto& [query, revision, node, incarnation, log, pane, table] = value;
+    return std::tie(query, revision, node, incarnation, log, pane, table);
   } else if constexpr (std::is_same_v<Plain, Spilled>) {
     auto& [tenant, node, query, revision, incarnation, pane, table] = value;
     return std::tie(tenant, node, query, revision, incarnation, pane, table);
@@ -403,14 +408,21 @@ bool is_right(const AnswerList& message) {
                      [](const AnswerSummary& each) { return is_name(each.query); });
 }
 
+bool are_right(const std::vector<NodeGap>& gaps) {
+  return std::all_of(gaps.begin(), gaps.end(), [](const NodeGap& gap) {
+    return is_name(gap.node) && gap.panes.first <= gap.panes.last;
+  });
+}
+
 bool is_right(const AnswerPart& message) {
-  return std::is_sorted(
+  const bool is_in_order = std::is_sorted(
       message.panes.begin(), message.panes.end(),
       [](const AnswerPane& one, const AnswerPane& other) { return one.pane < other.pane; });
+  return is_in_order && are_right(message.gaps);
 }
 
 bool is_right(const Status& message) {
-  return is_name(message.query);
+  return is_name(message.query) && are_right(message.gaps);
 }
 
 bool is_right(const RowUpdate& message) {

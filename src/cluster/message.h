@@ -50,6 +50,13 @@ struct PaneRange {
   bool operator==(const PaneRange&) const = default;
 };
 
+// Panes that a node should have counted and that nobody has.
+struct NodeGap {
+  std::string node{};
+  PaneRange panes{};
+  bool operator==(const NodeGap&) const = default;
+};
+
 // A part of some bytes that are too many for one message (chunks.h).
 struct Chunk {
   uint32_t index = 0;
@@ -126,7 +133,9 @@ struct Control {
   Gives gives = Gives::Panes;
   uint64_t lease_ns = 0;
   QueryLimits limits{};
-  // As the answer to a beat: queries of which the root lacks NodeQuery::answered.
+  // As the answer to a beat: the log that is there (LogEnds), as the one before may be lost with
+  // all that it had, and queries of which the root lacks NodeQuery::answered.
+  uint64_t log = 0;
   std::vector<std::string> unknown{};
   std::vector<SafePanes> safe{};  // Of the node, also those of its lives before.
   Signature signature{};          // Of whoever asked, as it was renewed last.
@@ -144,7 +153,8 @@ struct NodeQuery {
   std::string answered{};  // its text in normal form; empty where the root has it.
   std::string reason{};    // Why it was refused or lost.
   std::vector<PaneRange> lost{};
-  uint64_t sequence = 0;            // Of the log: of the last that was sent.
+  // Of the log: of the last that was sent. Who has not read that far does not know these panes.
+  uint64_t sequence = 0;
   std::vector<PaneRange> merged{};  // Each is counted in its last pane. They ascend.
   bool operator==(const NodeQuery&) const = default;
 };
@@ -174,6 +184,7 @@ struct Beat {
   std::string version{};  // Of clew.
   std::map<std::string, std::string> labels{};
   uint64_t want_revision = 0;
+  uint64_t log = 0;  // In which is what it has sent.
   uint64_t spill_bytes = 0;
   int64_t clock_offset_ns = 0;  // The root's time less its own.
   std::vector<NodeQuery> queries{};
@@ -186,6 +197,7 @@ struct Partial {
   uint64_t revision = 0;
   std::string node{};
   Incarnation incarnation{};
+  uint64_t log = 0;  // As the node knows it: all before this one is in that, too.
   Pane pane = 0;
   Chunk table{};
   bool operator==(const Partial&) const = default;
@@ -293,7 +305,8 @@ struct AnswerPart {
   bool is_last = true;              // Of what was asked for nothing is missing.
   Bytes total{};                    // Gives::AtEnd, at the end.
   Bytes losses{};                   // So far, as a table without rows.
-  std::vector<std::string> lost{};  // Beside these, in words.
+  std::vector<std::string> lost{};  // Beside these, in words,
+  std::vector<NodeGap> gaps{};      // and by panes.
   bool operator==(const AnswerPart&) const = default;
 };
 
@@ -317,7 +330,8 @@ struct Status {
   uint64_t armed = 0;      // that count,
   uint64_t silent = 0;     // and that are not heard any more.
   std::vector<Refusal> refusals{};
-  std::vector<std::string> lost{};  // What the answer lacks, in words.
+  std::vector<std::string> lost{};  // What the answer lacks, in words,
+  std::vector<NodeGap> gaps{};      // and which panes of whom.
   std::string root{};               // Who says it,
   bool has_store = false;           // and whether it has what those before it had merged.
   uint64_t first_row = 1;           // RowUpdate::number of the first that can still come,

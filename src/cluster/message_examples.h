@@ -134,6 +134,7 @@ inline Status example_status() {
           .silent = 2,
           .refusals = {{.reason = "no function 'f'", .node = "n-1", .nodes = 2}},
           .lost = {"what node a has"},
+          .gaps = {{.node = "b", .panes = {.first = 3, .last = 4}}},
           .root = "r_1",
           .first_row = 4,
           .rows = 9};

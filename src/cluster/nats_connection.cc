@@ -9,6 +9,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <netdb.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
@@ -80,6 +81,17 @@ std::string header_of(natsMsg* message, const char* name) {
   return natsMsgHeader_Get(message, name, &value) == NATS_OK && value != nullptr ? value : "";
 }
 
+// Of those that are not known to this machine, the first.
+std::optional<std::string> unknown_host(const NatsAddress& address) {
+  for (const std::string& host : address.hosts) {
+    addrinfo* found = nullptr;
+    const int error = getaddrinfo(host.c_str(), nullptr, nullptr, &found);
+    if (error != 0) return host;
+    freeaddrinfo(found);
+  }
+  return std::nullopt;
+}
+
 // Why a connection could not be made, in a user's words.
 Error connection_error(natsStatus status, const NatsAddress& address) {
   const std::string where = address.shown();
@@ -100,6 +112,15 @@ Error connection_error(natsStatus status, const NatsAddress& address) {
               fmt::format("{} ended the connection; it may want a certificate of this end", where)};
     default:
       break;
+  }
+  if (const auto host = unknown_host(address)) {
+    return {ErrorCode::NotFound,
+            fmt::format("no bus answers at {}: no machine is known as '{}'", where, *host)};
+  }
+  if (status == NATS_NO_SERVER) {
+    return {ErrorCode::Io,
+            fmt::format("no bus answers at {}: no NATS server listens there, or no way leads to it",
+                        where)};
   }
   return {ErrorCode::Io, fmt::format("no bus answers at {}: {}", where, text)};
 }

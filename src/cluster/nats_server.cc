@@ -58,7 +58,8 @@ int NatsServer::free_port() {
   return ntohs(address.sin_port);
 }
 
-NatsServer::NatsServer(std::string settings) : settings_(std::move(settings)), port_(free_port()) {
+NatsServer::NatsServer(std::string settings, Keeps keeps)
+    : settings_(std::move(settings)), keeps_(keeps), port_(free_port()) {
   std::string name = (std::filesystem::temp_directory_path() / "clew-nats-XXXXXX").string();
   EXPECT_NE(mkdtemp(name.data()), nullptr);
   folder_ = name;
@@ -72,13 +73,17 @@ NatsServer::~NatsServer() {
 
 void NatsServer::start() {
   const std::string configuration = (folder_ / "server.conf").string();
-  std::ofstream(configuration) << fmt::format(
-                                      "listen: 127.0.0.1:{}\njetstream {{ store_dir: {} }}\n",
-                                      port_, (folder_ / "store").string())
+  const std::string logs = keeps_ == Keeps::Nothing ? ""
+                                                    : fmt::format("jetstream {{ store_dir: {} }}\n",
+                                                                  (folder_ / "store").string());
+  std::ofstream(configuration) << fmt::format("listen: 127.0.0.1:{}\n", port_) << logs
                                << with_folder(settings_, folder_.string());
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
-  // Read until it is ready, and kept open: what it says later fits into the pipe.
+  // Read until it is ready, and kept open: what it says later fits into the pipe, as one of three
+  // says a lot of the others.
+  constexpr int kLogBytes = 1 << 20;
+  (void)fcntl(ends[1], F_SETPIPE_SZ, kLogBytes);
   log_ = FileDescriptor(ends[0]);
   FileDescriptor its_end(ends[1]);
   const pid_t parent = getpid();
@@ -116,6 +121,30 @@ void NatsServer::resume() {
 
 std::string NatsServer::place(const std::string& host) const {
   return fmt::format("{}:{}", host, port_);
+}
+
+NatsCluster::NatsCluster() {
+  std::string routes;
+  for (int& port : ports_) {
+    port = NatsServer::free_port();
+    routes += fmt::format("{}nats-route://127.0.0.1:{}", routes.empty() ? "" : ", ", port);
+  }
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    servers_[i].configure(
+        fmt::format("server_name: s{}\ncluster {{ name: test, listen: \"127.0.0.1:{}\", "
+                    "routes: [{}] }}\n",
+                    i, ports_[i], routes));
+  }
+}
+
+void NatsCluster::start() {
+  for (NatsServer& server : servers_)
+    server.start();
+}
+
+std::string NatsCluster::url() const {
+  return fmt::format("nats://{},nats://{},nats://{}", servers_[0].place(), servers_[1].place(),
+                     servers_[2].place());
 }
 
 }  // namespace clew::cluster

@@ -3,6 +3,8 @@
 // folder that goes with it.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -18,7 +20,8 @@ class NatsServer {
 
   // `settings` are lines of its configuration, besides where it listens and keeps its files; in
   // them FOLDER is its folder.
-  explicit NatsServer(std::string settings);
+  enum class Keeps : uint8_t { Logs, Nothing };
+  explicit NatsServer(std::string settings, Keeps keeps = Keeps::Logs);
   ~NatsServer();
   NatsServer(const NatsServer&) = delete;
   NatsServer& operator=(const NatsServer&) = delete;
@@ -36,10 +39,25 @@ class NatsServer {
 
  private:
   std::string settings_;
+  Keeps keeps_;
   std::filesystem::path folder_;
   int port_ = 0;
   pid_t pid_ = -1;
   FileDescriptor log_;
+};
+
+// Three of them that keep each entry three times.
+class NatsCluster {
+ public:
+  NatsCluster();
+  void start();
+  // Of all of them.
+  [[nodiscard]] std::string url() const;
+  NatsServer& server(size_t i) { return servers_[i]; }
+
+ private:
+  std::array<int, 3> ports_{};
+  std::array<NatsServer, 3> servers_{NatsServer(""), NatsServer(""), NatsServer("")};
 };
 
 }  // namespace clew::cluster

@@ -2,6 +2,7 @@
 #include "cluster/node.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,6 +21,12 @@ constexpr int64_t kHeritageWait = 60 * kSecond;
 
 bool is_of(const SpillOwner& owner, const std::string& query, uint64_t revision) {
   return owner.query == query && owner.revision == revision;
+}
+
+// Empty: there is none.
+template <typename T>
+std::string problem_of(const Expected<T>& result) {
+  return result ? std::string() : result.error().message;
 }
 
 }  // namespace
@@ -90,7 +97,14 @@ void Node::add_descriptors(std::vector<pollfd>& descriptors) const {
 // --- what is wanted ------------------------------------------------------------------------------
 
 void Node::hear(const Message& message) {
-  if (const auto heard = read_as<Control>(message.bytes)) {
+  const auto heard = read_as<Control>(message.bytes);
+  const bool is_control = message.subject == subjects_.control_of_all() ||
+                          message.subject == subjects_.control(options_.name);
+  if (is_control) {
+    complain("what a root says cannot be read; it needs the same version of clew",
+             problem_of(heard));
+  }
+  if (heard) {
     const bool is_for_all = message.subject == subjects_.control_of_all();
     if (!is_for_all && message.subject != subjects_.control(options_.name)) return;
     return is_for_all && heard->query.empty() ? greet(*heard) : control(*heard);
@@ -111,10 +125,9 @@ void Node::forget(const SafePanes& safe) {
 }
 
 void Node::hear(const Again& again) {
+  send_again(again.panes, &again);
   const auto task = tasks_.find(again.query);
-  if (task == tasks_.end() || task->second.want.revision != again.revision) return;
-  task->second.outbox.spill().send_again(again.panes);
-  send(task->second);
+  if (task != tasks_.end()) send(task->second);
 }
 
 void Node::control(const Control& heard) {
@@ -127,6 +140,7 @@ void Node::control(const Control& heard) {
     if (task == tasks_.end() || task->second.answered.empty()) continue;
     task->second.is_answered_new = true;
   }
+  if (heard.log != 0 && std::exchange(log_, heard.log) != heard.log) send_all_again();
   const bool is_next = is_want_known_ && heard.want_revision == want_revision_ + 1;
   const bool is_same = is_want_known_ && heard.want_revision == want_revision_;
   if (!heard.query.empty() && (is_next || is_same) && !heard.text.empty()) {
@@ -135,6 +149,32 @@ void Node::control(const Control& heard) {
     return;
   }
   if (!is_same) read_want();
+}
+
+// The log that had it is lost.
+void Node::send_all_again() {
+  wants_beat_ = true;
+  send_again(
+      {{.first = std::numeric_limits<Pane>::min(), .last = std::numeric_limits<Pane>::max()}},
+      nullptr);
+}
+
+// What was said of these holds no more. Null: of all queries.
+void Node::send_again(const std::vector<PaneRange>& panes, const Again* of) {
+  const auto is_meant = [of](const Outbox& outbox) {
+    return of == nullptr || is_of(outbox.spill().owner(), of->query, of->revision);
+  };
+  for (auto& [query, task] : tasks_) {
+    if (!is_meant(task.outbox)) continue;
+    task.outbox.send_again(panes);
+    if (const Spill::Kept* const first = task.outbox.spill().next())
+      task.said.closed = std::min(task.said.closed, first->pane - 1);
+  }
+  for (Heritage& one : heritage_) {
+    if (!is_meant(one.outbox)) continue;
+    one.outbox.send_again(panes);
+    one.sent_ns = 0;
+  }
 }
 
 // A root has begun to lead, and knows nobody.
@@ -150,7 +190,10 @@ void Node::read_want() {
   is_want_known_ = false;
   next_read_ns_ = clock_.monotonic_ns() + kRetry;
   const auto found = bus_.get(bucket_of(options_.tenant), kWantKey);
-  if (!found) return tell_refusal(found.error());
+  if (!found) return tell_problem("what is wanted cannot be read", found.error());
+  complain("what is wanted cannot be read", "");
+  // The keys are lost with a server's disk: a root puts them anew. At first there are none.
+  if (!*found && want_revision_ != 0) return;
   Want want;
   if (*found) {
     const auto read = read_as<Want>((*found)->bytes);
@@ -382,8 +425,11 @@ void Node::close(Task& task, const std::string& why) {
 // --- what goes out -------------------------------------------------------------------------------
 
 void Node::send(Task& task) {
-  const bool has_sent = task.outbox.send(bus_, subjects_, clock_);
-  if (const auto refusal = task.outbox.take_refusal()) tell_refusal(*refusal);
+  const bool has_sent = task.outbox.send(bus_, subjects_, clock_, log_);
+  const std::string about =
+      fmt::format("query {}: what is counted cannot be sent, and is kept", task.want.query);
+  if (has_sent) complain(about, "");
+  if (const auto refusal = task.outbox.take_refusal()) tell_problem(about, *refusal);
   const Pane closed = task.outbox.spill().next() == nullptr ? task.taken : task.outbox.sent();
   if (closed > task.said.closed) task.said.closed = closed;
   if (has_sent) wants_beat_ = true;
@@ -428,11 +474,14 @@ Expected<void> Node::inherit() {
 // Whoever waits for a query waits for that, too.
 void Node::add_heritage(Beat& said) const {
   for (const Heritage& one : heritage_) {
-    if (one.sent_ns != 0) continue;
     const SpillOwner& owner = one.outbox.spill().owner();
     const auto known = std::find_if(
         said.queries.begin(), said.queries.end(),
         [&owner](const NodeQuery& each) { return is_of(owner, each.query, each.revision); });
+    // It is not known before that is read.
+    if (known != said.queries.end())
+      known->sequence = std::max(known->sequence, one.outbox.sequence());
+    if (one.sent_ns != 0) continue;
     if (known == said.queries.end()) {
       said.queries.push_back(
           {.query = owner.query, .revision = owner.revision, .state = NodeState::Draining});
@@ -447,7 +496,7 @@ void Node::send_heritage() {
   constexpr Pane kAll = std::numeric_limits<Pane>::max();
   const int64_t now = clock_.monotonic_ns();
   for (Heritage& one : heritage_) {
-    (void)one.outbox.send(bus_, subjects_, clock_);
+    (void)one.outbox.send(bus_, subjects_, clock_, log_);
     const bool is_sent = one.outbox.spill().next() == nullptr;
     if (is_sent && one.sent_ns == 0) one.sent_ns = now;
     if (is_sent && now - one.sent_ns > kHeritageWait) one.outbox.spill().forget(kAll);
@@ -462,6 +511,20 @@ void Node::tell_refusal(const Error& error) {
   notes_.push_back("the server does not permit what a node does: " + error.message);
 }
 
+void Node::tell_problem(const std::string& about, const Error& error) {
+  if (error.code == ErrorCode::Refused) return tell_refusal(error);
+  complain(about, error.message);
+}
+
+// For people: once, until it goes right again or goes wrong in another way.
+void Node::complain(const std::string& about, const std::string& problem) {
+  if (problem.empty()) {
+    complaints_.erase(about);
+  } else if (std::exchange(complaints_[about], problem) != problem) {
+    notes_.push_back(fmt::format("{}: {}", about, problem));
+  }
+}
+
 void Node::beat() {
   wants_beat_ = false;
   next_beat_ns_ = clock_.monotonic_ns() + kBeatPeriod;
@@ -470,6 +533,7 @@ void Node::beat() {
             .version = options_.version,
             .labels = options_.labels,
             .want_revision = want_revision_,
+            .log = log_,
             .clock_offset_ns = root_offset_ns_};
   for (auto& [query, task] : tasks_) {
     const Spill& spill = task.outbox.spill();

@@ -94,6 +94,8 @@ class Node {
   void control(const Control& heard);
   void greet(const Control& heard);
   void read_want();
+  void send_all_again();
+  void send_again(const std::vector<PaneRange>& panes, const Again* of);
   void apply(const Control& want);
   void arm(Task& task);
   [[nodiscard]] Expected<std::optional<Role>> role_of(const Control& want);
@@ -108,6 +110,8 @@ class Node {
   void add_heritage(Beat& said) const;
   void tell_refusal(const Error& error);
   void beat();
+  void tell_problem(const std::string& about, const Error& error);
+  void complain(const std::string& about, const std::string& problem);
   void expire();
   void rearm();
   void forget_closed();
@@ -120,6 +124,7 @@ class Node {
   Subjects subjects_;
   int64_t offset_ns_;  // Of the panes' clock, for the node's life.
   uint64_t want_revision_ = 0;
+  uint64_t log_ = 0;
   bool is_want_known_ = false;
   std::map<std::string, Task> tasks_;  // By query.
   std::vector<Heritage> heritage_;
@@ -132,6 +137,7 @@ class Node {
   Ended ended_;
   std::string refusal_;  // By the server, as it was told last.
   std::vector<std::string> notes_;
+  std::map<std::string, std::string> complaints_;  // What goes wrong at present, as it was told.
 };
 
 }  // namespace clew::cluster

@@ -18,9 +18,19 @@ constexpr std::string_view kShard = "0";  // There are no relays.
 
 }  // namespace
 
-bool Outbox::send(Bus& bus, const Subjects& subjects, const Clock& clock) {
+bool Outbox::send(Bus& bus, const Subjects& subjects, const Clock& clock, uint64_t log) {
   const int64_t begin = clock.monotonic_ns();
   if (begin < next_ns_) return false;
+  if (log == 0) {
+    next_ns_ = begin + kSendRetry;
+    return false;
+  }
+  const SpillOwner& owner = spill_.owner();
+  Partial partial{.query = owner.query,
+                  .revision = owner.revision,
+                  .node = owner.node,
+                  .incarnation = owner.incarnation,
+                  .log = log};
   bool has_sent = false;
   while (Spill::Kept* const kept = spill_.next()) {
     const auto table = Spill::table_of(*kept);
@@ -30,7 +40,8 @@ bool Outbox::send(Bus& bus, const Subjects& subjects, const Clock& clock) {
       continue;
     }
     kept->was_tried = true;
-    if (!append(bus, subjects, *kept, *table)) {
+    partial.pane = kept->pane;
+    if (!append(bus, subjects, partial, *table)) {
       next_ns_ = clock.monotonic_ns() + kSendRetry;
       return has_sent;
     }
@@ -45,21 +56,21 @@ bool Outbox::send(Bus& bus, const Subjects& subjects, const Clock& clock) {
   return has_sent;
 }
 
-bool Outbox::append(Bus& bus, const Subjects& subjects, const Spill::Kept& kept,
-                    const Bytes& table) {
-  const SpillOwner& owner = spill_.owner();
-  Partial partial{.query = owner.query,
-                  .revision = owner.revision,
-                  .node = owner.node,
-                  .incarnation = owner.incarnation,
-                  .pane = kept.pane};
+void Outbox::send_again(const std::vector<PaneRange>& panes) {
+  spill_.send_again(panes);
+  sequence_ = 0;
+  next_ns_ = 0;
+  if (const Spill::Kept* const first = spill_.next()) sent_ = std::min(sent_, first->pane - 1);
+}
+
+bool Outbox::append(Bus& bus, const Subjects& subjects, Partial partial, const Bytes& table) {
   auto chunks = split(table);
   CLEW_ASSERT(chunks);  // kFrameMax is less than all chunks hold.
   for (Chunk& chunk : *chunks) {
     partial.table = std::move(chunk);
     const std::string id =
-        fmt::format("{}.{}.{}.{}.{}.{}", partial.query, partial.revision, partial.node,
-                    partial.incarnation.start_ns, partial.pane, partial.table.index);
+        fmt::format("{}.{}.{}.{}.{}.{}.{}", partial.query, partial.revision, partial.node,
+                    partial.incarnation.start_ns, partial.log, partial.pane, partial.table.index);
     const auto appended =
         bus.append(subjects.partial(partial.query, kShard, partial.node), id, to_bytes(partial));
     if (!appended) refusal_ = appended.error();

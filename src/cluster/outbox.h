@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cluster/bus.h"
 #include "cluster/clock.h"
@@ -24,7 +25,10 @@ class Outbox {
   [[nodiscard]] const Spill& spill() const { return spill_; }
 
   // Some of what waits, for a bounded time. Whether something was sent, or given up.
-  bool send(Bus& bus, const Subjects& subjects, const Clock& clock);
+  // `log`: which one is there, as a root says; 0: it is not known, and nothing can be sent.
+  bool send(Bus& bus, const Subjects& subjects, const Clock& clock, uint64_t log);
+  // These are wanted once more, and what was said of them holds no more.
+  void send_again(const std::vector<PaneRange>& panes);
   // This pane and all before it were sent, of those that were there.
   [[nodiscard]] Pane sent() const { return sent_; }
   // The last entry of the log that was told.
@@ -35,7 +39,8 @@ class Outbox {
   [[nodiscard]] int64_t next_ns() const { return next_ns_; }
 
  private:
-  bool append(Bus& bus, const Subjects& subjects, const Spill::Kept& kept, const Bytes& table);
+  // Its table in parts.
+  bool append(Bus& bus, const Subjects& subjects, Partial partial, const Bytes& table);
 
   Spill spill_;
   Pane sent_ = std::numeric_limits<Pane>::min();

@@ -2,11 +2,15 @@
 #include "cluster/results.h"
 
 #include <array>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "aggregate/table_bytes.h"
 #include "base/nearest.h"
 #include "cluster/answered_rows.h"
+#include "cluster/gap_texts.h"
 #include "stream/pane.h"
 
 namespace clew::cluster {
@@ -44,6 +48,19 @@ Expected<void> give_panes(const AnswerPart& part, AnsweredRows& rows) {
                 .end_ns = panes.end(one.pane)}));
   }
   return {};
+}
+
+// Of all nodes.
+Expected<collect::Losses> all_losses_of(const AnswerPart& part) {
+  collect::Losses losses = CLEW_TRY(aggregate::table_of(part.losses)).losses;
+  losses.lost.insert(losses.lost.end(), part.lost.begin(), part.lost.end());
+  const stream::Panes panes{.epoch_ns = part.want.epoch_ns, .width_ns = part.want.width_ns};
+  // Where intervals have numbers.
+  std::optional<Pane> first;
+  if (part.want.gives == Gives::Panes) first = part.given.first;
+  for (std::string& lost : texts_of(part.gaps, panes, first))
+    losses.lost.push_back(std::move(lost));
+  return losses;
 }
 
 tl::unexpected<Error> no_query(Answers& answers, const std::string& query) {
@@ -103,8 +120,7 @@ Expected<void> show_results(Answers& answers, const ResultsWanted& wanted, outpu
     part = CLEW_TRY(answers.read(wanted.query, next, wanted.last));
     CLEW_TRY(give_panes(*part, *rows));
   }
-  collect::Losses losses = CLEW_TRY(aggregate::table_of(part->losses)).losses;
-  losses.lost.insert(losses.lost.end(), part->lost.begin(), part->lost.end());
+  collect::Losses losses = CLEW_TRY(all_losses_of(*part));
   rows->finish(losses);
   sink.finish(losses);
   sink.flush();

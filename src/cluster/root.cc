@@ -2,6 +2,8 @@
 #include "cluster/root.h"
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,8 +19,6 @@ constexpr int64_t kLeadPeriod = kSecond;
 constexpr int64_t kRetryPeriod = kSecond / 4;
 constexpr int64_t kTellPeriod = kSecond / 2;
 constexpr int64_t kCommitPeriod = kSecond / 4;
-constexpr size_t kEntriesAtOnce = 256;
-constexpr int64_t kReadTurn = kSecond / 5;
 constexpr size_t kPanesKept = 256;  // So many given ones may be corrected.
 
 bool has_answered(NodeState state) {
@@ -51,8 +51,12 @@ void Root::turn() {
   while (const std::optional<Message> message = bus_.next())
     hear(*message);
   if (!leads_) return;
-  if (has_partials_ || !beats_.empty()) has_partials_ = !read_partials();
-  if (!has_partials_) take_beats();
+  const bool may_read = clock_.monotonic_ns() >= next_read_ns_;
+  if (may_read && (has_partials_ || !beats_.empty())) {
+    has_partials_ = !read_partials();
+    // Between what was read and what is believed: the log may be another one by now.
+    if (!has_partials_ && !beats_.empty() && look_at_log() && !has_partials_) take_beats();
+  }
   const bool is_time = clock_.monotonic_ns() >= next_tell_ns_;
   if (is_time) next_tell_ns_ = clock_.monotonic_ns() + kTellPeriod;
   for (auto& [query, asked] : asked_) {
@@ -72,8 +76,9 @@ void Root::turn() {
 }
 
 int64_t Root::next_ns() const {
-  if (leads_ && has_partials_) return clock_.monotonic_ns();
-  return std::min(next_lead_ns_, leads_ ? next_tell_ns_ : next_lead_ns_);
+  const int64_t next = std::min(next_lead_ns_, leads_ ? next_tell_ns_ : next_lead_ns_);
+  const bool reads = leads_ && (has_partials_ || !beats_.empty());
+  return reads ? std::min(next, next_read_ns_) : next;
 }
 
 // --- who leads -----------------------------------------------------------------------------------
@@ -88,7 +93,13 @@ void Root::lead() {
   if (key.revision != std::exchange(leader_revision_, key.revision)) leader_seen_ns_ = now;
   const auto leader = read_as<Leader>(key.bytes);
   const bool is_ours = leader && leader->root == options_.name;
-  if (leads_ && !is_ours) {
+  if (leads_) (void)look_at_log();
+  // A server has lost its disk: nodes have to know again what is wanted.
+  if (leads_ && !*known) {
+    for (auto& [query, asked] : asked_)
+      asked.is_announced = false;
+  }
+  if (leads_ && *known && !is_ours) {
     notes_.emplace_back("another root leads");
     leads_ = false;
   }
@@ -138,7 +149,10 @@ Expected<void> Root::take_over() {
   members_.clear();
   beats_.clear();
   read_ = forgotten_ = 0;
+  want_revision_ = 0;
   has_partials_ = true;
+  passed_by_.clear();
+  CLEW_TRY(look_at_log());
   const std::string bucket = bucket_of(options_.tenant);
   const std::optional<Revised> found = CLEW_TRY(bus_.get(bucket, kWantKey));
   if (found) {
@@ -179,11 +193,14 @@ Expected<void> Root::restore(const StoredAnswer& stored) {
   asked.schema = stored.query.schema;
   CLEW_TRY(asked.merge.restore(stored));
   asked.lost = stored.query.lost;
+  asked.dropped = stored.query.dropped;
   if (stored.query.given) give(asked, *stored.query.given);
   // Whoever wants to see it reads it.
   if (asked.want.is_standing) asked.out.clear();
-  // It was to end, or its end has come.
-  const bool is_ending = !stored.query.want.is_wanted || known == asked_.end();
+  // It was to end, or its end has come; where no key is there, a server has lost its disk.
+  const bool is_unwanted = known == asked_.end() && want_revision_ != 0;
+  asked.is_announced = want_revision_ != 0;
+  const bool is_ending = !stored.query.want.is_wanted || is_unwanted;
   if (is_ending && stored.query.phase != Phase::Installing) end(asked);
   return {};
 }
@@ -194,18 +211,22 @@ void Root::hear(const Message& message) {
   if (!leads_) return;
   // By its subject: a server lets members say what is theirs to say.
   if (message.subject == subjects_.ask()) {
-    if (const auto asked = read_as<Ask>(message.bytes)) ask(*asked);
+    const auto asked = read_as<Ask>(message.bytes);
+    asked ? ask(*asked) : note_unread(message, asked.error());
   } else if (message.subject == subjects_.read()) {
     if (const auto read = read_as<Read>(message.bytes)) reply(*read);
   } else if (message.subject.starts_with(subjects_.beat(""))) {
-    if (const auto said = read_as<Beat>(message.bytes)) beat(message, *said);
+    const auto said = read_as<Beat>(message.bytes);
+    said ? beat(message, *said) : note_unread(message, said.error());
   } else {
     has_partials_ = true;
   }
 }
 
 Control Root::greeting() const {
-  return {.want_revision = want_revision_, .time_ns = clock_.monotonic_ns() + offset_ns_};
+  return {.want_revision = want_revision_,
+          .time_ns = clock_.monotonic_ns() + offset_ns_,
+          .log = told_log_};
 }
 
 // Who says something in another's name is not heard.
@@ -224,6 +245,7 @@ void Root::beat(const Message& message, const Beat& said) {
     add_safe(asked, said.node, greets.safe);
   }
   (void)bus_.publish(subjects_.control(said.node), to_bytes(greets));
+  begin_life(said);
   beats_[said.node] = said;
 }
 
@@ -271,9 +293,10 @@ bool Root::recall(const Ask& said) {
     if (stored.error().code != ErrorCode::NotFound) return false;
   }
   if (!said.is_wanted) return false;
+  const auto revision = revision_for(said);
+  if (!revision) return false;
   Asked& asked = add({.query = said.query,
-                      // Whoever asks under a name that was used before asks something else.
-                      .revision = static_cast<uint64_t>(clock_.monotonic_ns() + offset_ns_),
+                      .revision = *revision,
                       .is_wanted = true,
                       .is_standing = said.is_standing,
                       .has_store = store_ != nullptr,
@@ -289,10 +312,27 @@ bool Root::recall(const Ask& said) {
                       .signature = said.signature});
   asked.install_ns = said.install_ns;
   asked.is_announced = false;
+  // The keys were lost, and what nodes have sent for it was left out.
+  if (passed_by_.contains(said.query)) {
+    told_log_ += 2;  // Another number, by which they send it again.
+    read_anew();
+  }
   notes_.push_back(is_signed(said.signature) ? fmt::format("query {} is asked, with the key {}",
                                                            said.query, text_of(said.signature.key))
                                              : fmt::format("query {} is asked", said.query));
   return true;
+}
+
+// Whoever asks under a name that was used before asks something else. Where keys were lost together
+// with the root that had asked nodes for it, these go on with what they have of the same asker.
+Expected<uint64_t> Root::revision_for(const Ask& said) {
+  const auto revision = static_cast<uint64_t>(clock_.monotonic_ns() + offset_ns_);
+  const auto known = CLEW_TRY(bus_.get(bucket_of(options_.tenant), want_key(said.query)));
+  if (known || said.asker.empty()) return revision;
+  const Digest digest = digest_of(said.asker);
+  uint64_t of_asker = 0;
+  std::memcpy(&of_asker, digest.data(), sizeof of_asker);
+  return of_asker;
 }
 
 // First the keys, which nodes read that did not hear it, then all that listen.
@@ -326,94 +366,6 @@ Expected<void> Root::put(std::string_view key, const Bytes& bytes) {
   const std::optional<Revised> known = CLEW_TRY(bus_.get(bucket, key));
   CLEW_TRY(bus_.put(bucket, key, bytes, known ? known->revision : 0));
   return {};
-}
-
-// Behind the log: what a node says to have sent was there before.
-void Root::take_beats() {
-  for (auto& [node, said] : std::exchange(beats_, {})) {
-    if (is_ahead(said)) {
-      beats_.emplace(node, std::move(said));
-      continue;
-    }
-    for (const NodeQuery& one : said.queries) {
-      const auto asked = asked_.find(one.query);
-      if (asked != asked_.end()) report(asked->second, said, one);
-    }
-  }
-}
-
-// Of several servers one may lack for a moment what another one has confirmed. A log that was made
-// anew counts from 1 on: after some time what the node says is believed.
-bool Root::is_ahead(const Beat& said) {
-  Member& member = members_[said.node];
-  const bool is_ahead = std::any_of(said.queries.begin(), said.queries.end(),
-                                    [&](const NodeQuery& one) { return one.sequence > read_; });
-  const int64_t now = clock_.monotonic_ns();
-  if (!is_ahead) {
-    member.ahead_ns = 0;
-  } else if (member.ahead_ns == 0) {
-    member.ahead_ns = now;
-  }
-  return is_ahead && now - member.ahead_ns < options_.late_ns;
-}
-
-void Root::report(Asked& asked, const Beat& said, const NodeQuery& one) {
-  if (one.revision != asked.want.revision) return;
-  asked.merge.close(said.node, said.incarnation, one.closed);
-  asked.has_news = asked.has_news || asked.nodes[said.node].state != one.state;
-  NodeQuery& kept = asked.nodes[said.node];
-  kept = one;
-  kept.answered.clear();
-  if (one.answered.empty()) return;
-  if (asked.answered.empty()) {
-    asked.answered = one.answered;
-    asked.schema = one.schema;
-    asked.has_news = true;
-  } else if (one.schema != asked.schema) {
-    asked.strangers[said.node] = "it answers another query: its program has other types";
-    asked.has_news = true;
-  }
-}
-
-// --- partials ------------------------------------------------------------------------------------
-
-// False: not up to its end. Others want their turn, too.
-bool Root::read_partials() {
-  const int64_t until = clock_.monotonic_ns() + kReadTurn;
-  while (clock_.monotonic_ns() <= until) {
-    const auto entries = bus_.read(partials_log(options_.tenant), read_, kEntriesAtOnce);
-    if (!entries) return false;
-    if (entries->empty()) return true;
-    for (const Entry& entry : *entries) {
-      take(entry);
-      read_ = entry.sequence;
-    }
-  }
-  return false;
-}
-
-// Numbers of panes may be anybody's.
-bool Root::is_near(const Asked& asked, Pane pane) const {
-  constexpr int64_t kFar = int64_t{30} * 24 * 3600 * kSecond;
-  const int64_t begin = panes_of(asked.want).begin(pane);
-  const int64_t now = clock_.monotonic_ns() + offset_ns_;
-  return begin > now - kFar && begin < now + kFar;
-}
-
-void Root::take(const Entry& entry) {
-  const auto partial = read_as<Partial>(entry.bytes);
-  if (!partial) return;
-  if (Subjects::node_of(entry.subject) != partial->node)
-    return tell_forger(entry.subject, partial->node);
-  const auto asked = asked_.find(partial->query);
-  if (asked == asked_.end() || asked->second.want.revision != partial->revision) return;
-  if (!is_near(asked->second, partial->pane)) {
-    asked->second.strangers[partial->node] = "its clock is days off";
-    return;
-  }
-  const auto merged = asked->second.merge.add(*partial, entry.sequence);
-  asked->second.has_merged = true;
-  if (!merged) asked->second.strangers[partial->node] = merged.error().message;
 }
 
 // --- queries -------------------------------------------------------------------------------------
@@ -585,6 +537,7 @@ Expected<void> Root::write() {
                             .answered = asked.answered,
                             .schema = asked.schema,
                             .lost = status_of(asked).lost,
+                            .dropped = dropped_of(asked),
                             .given = asked.given});
     asked.merge.save(*store_, query);
   }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,7 +70,6 @@ class Root {
   struct Member {
     Beat last;
     int64_t heard_ns = 0;
-    int64_t ahead_ns = 0;  // Since then it has told what is in no log that we have read.
   };
   struct Asked {
     Control want;
@@ -85,6 +85,7 @@ class Root {
     std::string answered{};                          // NodeQuery::answered, of who was armed first,
     Digest schema{};                                 // and of its table.
     std::map<std::string, NodeQuery> nodes{};        // As they have said last.
+    std::map<std::string, Incarnation> lives{};      // Who said that.
     std::map<std::string, std::string> strangers{};  // Nodes whose tables are others, and why.
     Merge merge{};
     std::optional<Pane> given{};
@@ -95,7 +96,8 @@ class Root {
     std::vector<RowUpdate> out{};  // Rows to be told behind it.
     RowQueue rows{};
     std::vector<std::string> lost{};
-    bool has_news = true;  // For the asker.
+    std::vector<NodeGap> dropped{};  // By lives of nodes that have ended, and as a store has it.
+    bool has_news = true;            // For the asker.
   };
 
   // Leading.
@@ -112,6 +114,7 @@ class Root {
   void hear(const Message& message);
   void ask(const Ask& said);
   bool recall(const Ask& said);
+  Expected<uint64_t> revision_for(const Ask& said);
   void reply(const Read& read);
   void add_safe(const Asked& asked, const std::string& node, std::vector<SafePanes>& safe) const;
   [[nodiscard]] Expected<AnswerList> list_answers() const;
@@ -120,10 +123,16 @@ class Root {
   void renew(Asked& asked, const Ask& said);
   void refuse(const Ask& said, const std::string& reason);
   void beat(const Message& message, const Beat& said);
+  void note_unread(const Message& message, const Error& why);
+  void begin_life(const Beat& said);
   void report(Asked& asked, const Beat& said, const NodeQuery& one);
   bool read_partials();
+  void follow_log();
+  Expected<LogEnds> look_at_log();
+  void read_anew();
+  void ask_again(const std::string& node, const std::string& query);
   void take_beats();
-  [[nodiscard]] bool is_ahead(const Beat& said);
+  [[nodiscard]] bool is_ahead(const Beat& said) const;
   void keep_lost(const std::string& node);
   void take(const Entry& entry);
   [[nodiscard]] bool is_near(const Asked& asked, Pane pane) const;
@@ -139,6 +148,9 @@ class Root {
   void finish(Asked& asked);
   void tell(Asked& asked);
   [[nodiscard]] Status status_of(const Asked& asked) const;
+  [[nodiscard]] std::vector<std::string> skewed(const Asked& asked) const;
+  [[nodiscard]] std::vector<NodeGap> gaps_of(const Asked& asked) const;
+  static std::vector<NodeGap> dropped_of(const Asked& asked);
   [[nodiscard]] Pane closed_by_all(const Asked& asked) const;
   [[nodiscard]] bool is_alive(const Member& member) const;
   [[nodiscard]] Control greeting() const;
@@ -163,15 +175,20 @@ class Root {
   std::map<std::string, Asked> asked_;     // By query.
   std::map<std::string, Member> members_;  // By node.
   std::map<std::string, Beat> beats_;      // By node: to be looked at behind the log.
+  uint64_t log_ = 0;                       // Which one it is,
+  uint64_t told_log_ = 0;                  // and as which nodes know it.
+  std::set<std::string> passed_by_;        // Queries with entries there that were not known.
   uint64_t read_ = 0;                      // Up to here the log was read.
   bool has_partials_ = true;
-  uint64_t forgotten_ = 0;  // Up to here the log is forgotten.
+  int64_t next_read_ns_ = 0;  // Where what was sent is not there yet.
+  uint64_t forgotten_ = 0;    // Up to here the log is forgotten.
   int64_t next_commit_ns_ = 0;
   bool is_unsafe_ = false;  // The store fails.
   std::string refusal_;     // By the server, as it was told last.
   Ended ended_;
   int64_t next_tell_ns_ = 0;
   std::vector<std::string> notes_;
+  std::map<std::string, std::string> unread_;  // By node, whose beats cannot be read: why.
 };
 
 }  // namespace clew::cluster

@@ -43,8 +43,13 @@ Expected<AnswerList> Root::list_answers() const {
 }
 
 Expected<AnswerPart> Root::part_of_answer(const Read& read) const {
-  if (store_ != nullptr) return StoreAnswers(*store_).read(read.query, read.first, read.last);
   const auto found = asked_.find(read.query);
+  if (store_ != nullptr) {
+    AnswerPart part = CLEW_TRY(StoreAnswers(*store_).read(read.query, read.first, read.last));
+    // Who is away at present is not in the store.
+    if (found != asked_.end()) part.gaps = gaps_of(found->second);
+    return part;
+  }
   if (found == asked_.end()) return fail(ErrorCode::NotFound, "no such query");
   const Asked& asked = found->second;
   aggregate::Table losses(aggregate::TableSchema{});
@@ -53,7 +58,8 @@ Expected<AnswerPart> Root::part_of_answer(const Read& read) const {
                   .phase = asked.phase,
                   .answered = asked.answered,
                   .losses = aggregate::to_bytes(losses),
-                  .lost = status_of(asked).lost};
+                  .lost = status_of(asked).lost,
+                  .gaps = gaps_of(asked)};
   const std::vector<PaneTable> given = asked.merge.given();
   if (asked.want.gives == Gives::AtEnd) {
     if (asked.merge.total()) part.total = aggregate::to_bytes(*asked.merge.total());

@@ -2,7 +2,10 @@
 // What a root says of a query to whoever asked it: who counts, who does not and why, and what the
 // answer lacks.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -23,6 +26,14 @@ constexpr size_t kRefusalsTold = 20;
 constexpr size_t kRangesTold = 8;  // Of a node.
 constexpr size_t kLostTold = 20;
 constexpr size_t kLostKept = 100;  // Of nodes that were begun anew.
+constexpr ptrdiff_t kGapsTold = 1000;
+constexpr size_t kUnreadMax = 1000;
+constexpr int64_t kSkewAllowed = kSecond / 2;  // Messages take their time.
+
+// The latest ones, if there are too many.
+void keep_latest(std::vector<NodeGap>& gaps) {
+  if (std::ssize(gaps) > kGapsTold) gaps.erase(gaps.begin(), gaps.end() - kGapsTold);
+}
 
 std::string time_of(int64_t ns) {
   return fmt::format("{:%H:%M:%S}", fmt::localtime(static_cast<time_t>(ns / kSecond)));
@@ -39,12 +50,8 @@ std::string times_of(const std::vector<PaneRange>& ranges, const stream::Panes& 
   return text;
 }
 
-void tell_spilled(const std::string& node, const NodeQuery& said, const stream::Panes& panes,
-                  std::vector<std::string>& lost) {
-  if (!said.lost.empty()) {
-    lost.push_back(fmt::format("what node {} counted from {}: it had no room to keep it", node,
-                               times_of(said.lost, panes)));
-  }
+void tell_merged(const std::string& node, const NodeQuery& said, const stream::Panes& panes,
+                 std::vector<std::string>& lost) {
   if (!said.merged.empty()) {
     lost.push_back(fmt::format("of node {}, intervals from {} are counted in the last one of each",
                                node, times_of(said.merged, panes)));
@@ -57,11 +64,70 @@ void tell_spilled(const std::string& node, const NodeQuery& said, const stream::
 void Root::keep_lost(const std::string& node) {
   for (auto& [query, asked] : asked_) {
     const auto said = asked.nodes.find(node);
-    if (said == asked.nodes.end() || asked.lost.size() >= kLostKept) continue;
-    tell_spilled(node, said->second, panes_of(asked.want), asked.lost);
+    if (said == asked.nodes.end()) continue;
+    if (asked.lost.size() < kLostKept)
+      tell_merged(node, said->second, panes_of(asked.want), asked.lost);
+    asked.dropped = dropped_of(asked);
     said->second.lost.clear();
     said->second.merged.clear();
   }
+}
+
+// Of another version, most of all: it is told to whoever asks, and once here.
+void Root::note_unread(const Message& message, const Error& why) {
+  if (why.code != ErrorCode::Refused || unread_.size() >= kUnreadMax) return;
+  const bool is_beat = message.subject.starts_with(subjects_.beat(""));
+  const std::string who =
+      is_beat ? std::string(Subjects::node_of(message.subject)) : std::string("who asks");
+  std::string text = why.message + "; all need the same version of clew";
+  if (std::exchange(unread_[who], text) == text) return;
+  notes_.push_back(fmt::format("{}{} is not understood: {}", is_beat ? "node " : "", who, text));
+}
+
+// Of nodes that were killed and begun anew, that are not heard any more, or whose session has gone;
+// of those alone that had begun to count.
+std::vector<NodeGap> Root::gaps_of(const Asked& asked) const {
+  const auto is_gone = [&](const std::string& node, const Incarnation& incarnation) {
+    const auto life = asked.lives.find(node);
+    const auto member = members_.find(node);
+    const bool is_heard = life != asked.lives.end() && life->second == incarnation &&
+                          member != members_.end() && is_alive(member->second) &&
+                          member->second.last.incarnation == incarnation;
+    return !is_heard || !counts(asked.nodes.at(node).state) || asked.ended_ns != 0;
+  };
+  std::vector<NodeGap> gaps =
+      asked.given ? asked.merge.gaps(*asked.given, is_gone) : std::vector<NodeGap>();
+  const std::vector<NodeGap> dropped = dropped_of(asked);
+  gaps.insert(gaps.end(), dropped.begin(), dropped.end());
+  keep_latest(gaps);
+  return gaps;
+}
+
+// What nodes had no room to keep, of all their lives.
+std::vector<NodeGap> Root::dropped_of(const Asked& asked) {
+  std::vector<NodeGap> gaps = asked.dropped;
+  for (const auto& [node, said] : asked.nodes) {
+    for (const PaneRange& panes : said.lost)
+      gaps.push_back({.node = node, .panes = panes});
+  }
+  keep_latest(gaps);
+  return gaps;
+}
+
+// Nodes whose intervals are not the others', as their clock is not ours.
+std::vector<std::string> Root::skewed(const Asked& asked) const {
+  std::vector<std::string> texts;
+  const int64_t most = std::max(asked.want.width_ns, kSkewAllowed);
+  for (const auto& [node, said] : asked.nodes) {
+    const auto member = members_.find(node);
+    if (member == members_.end()) continue;
+    const int64_t offset = member->second.last.clock_offset_ns;
+    if (std::abs(offset) <= most) continue;
+    texts.push_back(fmt::format("the clock of node {} is {:.1f} s {}: its intervals are skewed",
+                                node, static_cast<double>(std::abs(offset)) / kSecond,
+                                offset < 0 ? "ahead" : "behind"));
+  }
+  return texts;
 }
 
 // To whoever asked.
@@ -94,6 +160,8 @@ Status Root::status_of(const Asked& asked) const {
   }
   for (const auto& [node, why] : asked.strangers)
     refuse(node, why);
+  for (const auto& [who, why] : unread_)
+    refuse(who, why);
   for (const auto& [node, member] : members_) {
     if (!is_alive(member)) continue;
     ++status.nodes;
@@ -101,7 +169,10 @@ Status Root::status_of(const Asked& asked) const {
   }
   status.lost = asked.lost;
   for (const auto& [node, said] : asked.nodes)
-    tell_spilled(node, said, panes_of(asked.want), status.lost);
+    tell_merged(node, said, panes_of(asked.want), status.lost);
+  status.gaps = gaps_of(asked);
+  for (std::string& text : skewed(asked))
+    status.lost.push_back(std::move(text));
   if (asked.merge.late() != 0)
     status.lost.push_back(fmt::format("{} tables of intervals long over", asked.merge.late()));
   for (auto& [reason, one] : refusals) {

@@ -4,7 +4,8 @@
 //   query    id, want, phase, answered, schema, given, lost
 //   pane     query, pane, version, cells         whole tables, of what is open and of late ones
 //   total    query, cells
-//   node     query, node, boot_id, start_ns, mark, bits, losses
+//   node     query, node, boot_id, start_ns, first, mark, bits, losses
+//   dropped  query, node, first, last            panes that the node had no room to keep
 #include "cluster/store.h"
 
 #include <algorithm>
@@ -34,8 +35,10 @@ constexpr const char* kTables =
     " schema blob, given int) without rowid;"
     "create table pane(query text, pane int, version int, cells blob, primary key(query, pane));"
     "create table total(query text primary key, cells blob);"
-    "create table node(query text, node text, boot_id blob, start_ns int, mark int, bits int,"
-    " losses blob, primary key(query, node, boot_id, start_ns)) without rowid;";
+    "create table node(query text, node text, boot_id blob, start_ns int, first int, mark int,"
+    " bits int, losses blob, primary key(query, node, boot_id, start_ns)) without rowid;"
+    "create table dropped(query text, node text, first int, last int,"
+    " primary key(query, node, first, last)) without rowid;";
 
 struct Closes {
   void operator()(sqlite3* database) const { (void)sqlite3_close(database); }
@@ -307,7 +310,7 @@ Expected<StoredAnswer> Store::read_head(const std::string& name) {
   Binder(total.get()).text(name);
   if (database_->step(total.get())) answer.total = bytes_in(total.get(), 0);
   const Statement nodes = database_->prepare(
-      "select node, boot_id, start_ns, mark, bits, losses from node where query = ?");
+      "select node, boot_id, start_ns, first, mark, bits, losses from node where query = ?");
   Binder(nodes.get()).text(name);
   while (database_->step(nodes.get())) {
     sqlite3_stmt* const row = nodes.get();
@@ -315,9 +318,18 @@ Expected<StoredAnswer> Store::read_head(const std::string& name) {
         {.node = text_in(row, 0),
          .incarnation = {.boot_id = array_in<16>(row, 1),
                          .start_ns = static_cast<uint64_t>(sqlite3_column_int64(row, 2))},
-         .mark = sqlite3_column_int64(row, 3),
-         .bits = static_cast<uint64_t>(sqlite3_column_int64(row, 4)),
-         .losses = bytes_in(row, 5)});
+         .first = sqlite3_column_int64(row, 3),
+         .mark = sqlite3_column_int64(row, 4),
+         .bits = static_cast<uint64_t>(sqlite3_column_int64(row, 5)),
+         .losses = bytes_in(row, 6)});
+  }
+  const Statement dropped =
+      database_->prepare("select node, first, last from dropped where query = ?");
+  Binder(dropped.get()).text(name);
+  while (database_->step(dropped.get())) {
+    query.dropped.push_back({.node = text_in(dropped.get(), 0),
+                             .panes = {.first = sqlite3_column_int64(dropped.get(), 1),
+                                       .last = sqlite3_column_int64(dropped.get(), 2)}});
   }
   if (database_->failed()) return database_->take_problem();
   return answer;
@@ -338,6 +350,18 @@ void Store::put(const StoredQuery& query) {
   const std::string lost = fmt::format("{}", fmt::join(query.lost, "\n"));
   binder.text(lost);
   (void)database_->step(put.get());
+  const Statement before = database_->prepare("delete from dropped where query = ?");
+  Binder(before.get()).text(query.want.query);
+  (void)database_->step(before.get());
+  for (const NodeGap& gap : query.dropped) {
+    const Statement one = database_->prepare("insert or replace into dropped values(?,?,?,?)");
+    Binder(one.get())
+        .text(query.want.query)
+        .text(gap.node)
+        .number(gap.panes.first)
+        .number(gap.panes.last);
+    (void)database_->step(one.get());
+  }
 }
 
 void Store::put(const std::string& query, const StoredPane& pane) {
@@ -360,12 +384,13 @@ void Store::put_total(const std::string& query, const Bytes& table) {
 
 void Store::put(const std::string& query, const StoredMember& member) {
   database_->begin();
-  const Statement put = database_->prepare("insert or replace into node values(?,?,?,?,?,?,?)");
+  const Statement put = database_->prepare("insert or replace into node values(?,?,?,?,?,?,?,?)");
   Binder(put.get())
       .text(query)
       .text(member.node)
       .bytes(member.incarnation.boot_id)
       .number(static_cast<int64_t>(member.incarnation.start_ns))
+      .number(member.first)
       .number(member.mark)
       .number(static_cast<int64_t>(member.bits))
       .bytes(member.losses);

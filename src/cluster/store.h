@@ -21,6 +21,7 @@ struct StoredQuery {
   std::string answered{};
   Digest schema{};
   std::vector<std::string> lost{};  // In words, without line ends.
+  std::vector<NodeGap> dropped{};   // What nodes had no room to keep.
   std::optional<Pane> given{};      // Up to here panes were given.
 };
 
@@ -33,6 +34,7 @@ struct StoredPane {
 struct StoredMember {
   std::string node;
   Incarnation incarnation;
+  Pane first = 0;  // That was merged.
   Pane mark = 0;
   uint64_t bits = 0;  // PaneSet
   Bytes losses;       // A table without rows.

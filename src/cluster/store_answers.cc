@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "aggregate/table_bytes.h"
+#include "cluster/merge.h"
 #include "cluster/node_losses.h"
 
 namespace clew::cluster {
@@ -20,6 +21,21 @@ Expected<Bytes> losses_of(const std::vector<StoredMember>& members) {
 
 }  // namespace
 
+// Also of who has not ended as it should.
+Expected<std::vector<NodeGap>> StoreAnswers::gaps_of(const StoredAnswer& head, Pane first) {
+  StoredAnswer ends{.query = head.query, .members = head.members};
+  ends.panes =
+      CLEW_TRY(store_.read_panes(head.query.want.query, {.first = first, .last = first}, 1));
+  Merge merge(head.query.want.gives);
+  CLEW_TRY(merge.restore(ends));
+  const bool is_over = head.query.phase == Phase::Done;
+  std::vector<NodeGap> gaps =
+      merge.gaps(head.query.given.value_or(first),
+                 [is_over](const std::string&, const Incarnation&) { return is_over; });
+  gaps.insert(gaps.end(), head.query.dropped.begin(), head.query.dropped.end());
+  return gaps;
+}
+
 Expected<AnswerPart> StoreAnswers::read(const std::string& query, uint64_t first, uint64_t last) {
   StoredAnswer head = CLEW_TRY(store_.read_head(query));
   AnswerPart part{.want = head.query.want,
@@ -27,11 +43,12 @@ Expected<AnswerPart> StoreAnswers::read(const std::string& query, uint64_t first
                   .answered = head.query.answered,
                   .losses = CLEW_TRY(losses_of(head.members)),
                   .lost = head.query.lost};
+  const std::optional<PaneRange> given = CLEW_TRY(store_.given_panes(head.query));
+  if (given) part.gaps = CLEW_TRY(gaps_of(head, given->first));
   if (part.want.gives == Gives::AtEnd) {
     part.total = std::move(head.total).value_or(Bytes{});
     return part;
   }
-  const std::optional<PaneRange> given = CLEW_TRY(store_.given_panes(head.query));
   if (!given) return part;
   part.given = *given;
   const PaneRange wanted = panes_of_intervals(*given, first, last);

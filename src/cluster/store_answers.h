@@ -2,6 +2,10 @@
 // The answers in a root's store, also beside the root that writes it.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "cluster/answers.h"
 #include "cluster/store.h"
 
@@ -16,6 +20,8 @@ class StoreAnswers final : public Answers {
   Expected<AnswerPart> read(const std::string& query, uint64_t first, uint64_t last) override;
 
  private:
+  Expected<std::vector<NodeGap>> gaps_of(const StoredAnswer& head, Pane first);
+
   Store& store_;
 };
 

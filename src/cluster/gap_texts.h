@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an answer lacks of nodes, in words: by the numbers of its intervals, or by the time of day
+// where it has none.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/message.h"
+#include "stream/pane.h"
+
+namespace clew::cluster {
+
+// `first`: the pane that is interval 1.
+std::vector<std::string> texts_of(std::vector<NodeGap> gaps, const stream::Panes& panes,
+                                  std::optional<Pane> first);
+
+}  // namespace clew::cluster
