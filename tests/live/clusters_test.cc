@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -389,6 +391,53 @@ TEST_F(Clusters, AreFetchedByPrometheus) {
   EXPECT_GT(compared, 10U) << fetched.output;
 }
 
+// Without JetStream, which an old server may not have either.
+TEST_F(Clusters, SayThatTheServerKeepsNothing) {
+  cluster::NatsServer plain("", cluster::NatsServer::Keeps::Nothing);
+  plain.start();
+  const std::string at = "nats://" + plain.place();
+  const TemporaryFolder folder;
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"run", query(), "--cluster", at},
+        {"root", "--store", folder.path(), "--cluster", at}}) {
+    const Report report = run_clew(command);
+    EXPECT_EQ(report.status, 1);
+    EXPECT_THAT(report.error, HasSubstr("need 'jetstream' in their configuration"));
+  }
+  Child node({.arguments = {CLEW_COMMAND, "node", "--name", "n1", "--cluster", at}});
+  (void)node.read_error_line();
+  EXPECT_THAT(node.read_error_line().value_or(""),
+              HasSubstr("need 'jetstream' in their configuration"));
+}
+
+// The fault table of the design: the root's disk. What does not fit is told, and waits in the nodes
+// until there is room.
+TEST_F(Clusters, LoseNothingWhenTheRootsDiskIsFull) {
+  if (getuid() != 0) GTEST_SKIP() << "a small disk needs root";
+  const TemporaryFolder folder;
+  ASSERT_EQ(mount("none", folder.path().c_str(), "tmpfs", 0, "size=1m"), 0);
+  const std::string ballast = folder.file("ballast");
+  std::optional<Child> owner(root(folder.file("store")));
+  {
+    const Child first = node("n1", "a");
+    Tracer tracer = trace({"--every", "100ms"});
+    const Numbers start = victim_->counts();
+    victim_->run(10);
+    std::ofstream(ballast) << std::string(1 << 20, 'x');
+    victim_->run(10);
+    std::optional<std::string> line = owner->read_error_line();
+    while (line && line->find("full") == std::string::npos)
+      line = owner->read_error_line();
+    EXPECT_THAT(line.value_or(""), HasSubstr("clew-root.sqlite: database or disk is full"));
+    fs::remove(ballast);
+    victim_->run(10);
+    const Numbers truth = difference(start, victim_->counts());
+    expect_times(tracer.finish(), truth, 1);
+  }
+  owner.reset();
+  EXPECT_EQ(umount2(folder.path().c_str(), MNT_DETACH), 0);
+}
+
 TEST_F(Clusters, SayWhatIsWrong) {
   EXPECT_THAT(ask(query()).error, HasSubstr("no node answers at " + url()));
   const Child only = node("n1", "a");
@@ -404,8 +453,22 @@ TEST_F(Clusters, SayWhatIsWrong) {
                   name_ + "!*\") on b.tid equals a.tid within 1ms select count()")
                   .error,
               HasSubstr("joins do not go through a cluster yet"));
-  EXPECT_THAT(run_clew({"run", query(), "--cluster", "nats://127.0.0.1:1"}).error,
-              HasSubstr("127.0.0.1:1"));
+  // A closed port and a host that is none are told apart, by all of them.
+  const TemporaryFolder folder;
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"run", query()}, {"node"}, {"root", "--store", folder.path()}}) {
+    const auto error_at = [&command](const std::string& url) {
+      std::vector<std::string> words = command;
+      words.insert(words.end(), {"--cluster", url});
+      const Report report = run_clew(words);
+      EXPECT_EQ(report.status, 1) << url;
+      return report.error;
+    };
+    EXPECT_THAT(error_at("nats://127.0.0.1:1"),
+                HasSubstr("nats://127.0.0.1:1: no NATS server listens there"));
+    EXPECT_THAT(error_at("nats://no-such-host.invalid:4222"),
+                HasSubstr("no machine is known as 'no-such-host.invalid'"));
+  }
   EXPECT_THAT(run_clew({"run", query(), "--cluster", "http://127.0.0.1"}).error,
               HasSubstr("nats://"));
   EXPECT_THAT(run_clew({"node", "--cluster", url(), "--name", "a.b"}).error, HasSubstr("a.b"));
