@@ -345,7 +345,6 @@ class KilledCluster {
   Kills kills_;
   Numbers truth_;
   uint64_t end_ns_ = 0;
-  int failures_ = 0;
 };
 
 uint64_t number_of(const char* name, uint64_t otherwise) {
