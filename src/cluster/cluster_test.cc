@@ -13,6 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "cluster/bus_local.h"
+#include "cluster/names.h"
+#include "cluster/store_answers.h"
 #include "cluster/world_testing.h"
 #include "collect/crc32c.h"
 
@@ -230,6 +232,32 @@ TEST_F(Cluster, LosesNothingThatAKilledNodeHasInItsFiles) {
   EXPECT_TRUE(std::filesystem::is_empty(spill.path()));
 }
 
+// The same with the log, which had some of it.
+TEST_F(Cluster, LosesNothingOfFilesWithAServersDisk) {
+  for (int moment = 0; moment < 20; ++moment) {
+    begin_anew();
+    const TestFolder spill;
+    add_root("r1");
+    add_node("b");
+    add_node("a", {}, 1, spill.path());
+    ask();
+    run(3 * kSecond);
+    hub().set_reachable(false);
+    run(6 * kSecond);
+    nodes_.erase("a");
+    hub().set_reachable(true);
+    add_node("a", {}, 2, spill.path());
+    run(moment * kStep);
+    hub().lose_disk();
+    run(8 * kSecond);
+    ASSERT_TRUE(finish()) << moment;
+    EXPECT_EQ(asker_->rows, truth_) << moment;
+    run(2 * kSecond);
+    EXPECT_TRUE(std::filesystem::is_empty(spill.path())) << moment;
+    nodes_.clear();
+  }
+}
+
 TEST_F(Cluster, TakesProbesOutWhenNoRootAnswersAnyMore) {
   add_root("r1");
   add_node("a");
@@ -391,7 +419,10 @@ TEST_F(Cluster, LosesNothingWithAServersDisk) {
 
 // The same: a node is killed. Its open pane is named, and nothing else.
 TEST_F(Cluster, NamesThePanesOfANodeThatIsKilled) {
-  add_root("r1");
+  const TestFolder folder;
+  const std::unique_ptr<Store> store = Store::open(folder.path()).value();
+  root_ = std::make_unique<TestRoot>(hub().connect(), "r1", clock_, store.get());
+  ASSERT_TRUE(root_->root.begin());
   add_node("a");
   add_node("b");
   ask();
@@ -405,8 +436,44 @@ TEST_F(Cluster, NamesThePanesOfANodeThatIsKilled) {
   run(3 * kSecond);
   ASSERT_TRUE(finish());
   EXPECT_EQ(asker_->rows, truth_);
-  EXPECT_THAT(asker_->asker.gaps(),
-              ElementsAre(NodeGap{.node = "b", .panes = {.first = killed_in, .last = begun_in}}));
+  const auto is_lost =
+      ElementsAre(NodeGap{.node = "b", .panes = {.first = killed_in, .last = begun_in}});
+  EXPECT_THAT(asker_->asker.gaps(), is_lost);
+  EXPECT_THAT(StoreAnswers(*store).read("q1", 1, 1).value().gaps, is_lost);
+  root_.reset();
+}
+
+// The same: a node's disk is full. It says which panes it has dropped, and the next node of this
+// name has not these either.
+TEST_F(Cluster, NamesWhatANodeHadNoRoomToKeep) {
+  const TestFolder folder;
+  const std::unique_ptr<Store> store = Store::open(folder.path()).value();
+  root_ = std::make_unique<TestRoot>(hub().connect(), "r1", clock_, store.get());
+  ASSERT_TRUE(root_->root.begin());
+  add_node("a");
+  ask();
+  run(3 * kSecond);
+  const auto end = hub().connect();
+  const auto want = end->get(bucket_of("default"), want_key("q1"));
+  ASSERT_TRUE(want && *want);
+  Beat said{.node = "full", .log = end->ends(partials_log("default")).value().log};
+  said.queries = {{.query = "q1",
+                   .revision = read_as<Control>((*want)->bytes).value().revision,
+                   .state = NodeState::Closed,
+                   .lost = {{.first = 5, .last = 6}}}};
+  ASSERT_TRUE(end->publish(Subjects("default").beat("full"), to_bytes(said)));
+  run(kSecond);
+  const auto is_lost = ElementsAre(NodeGap{.node = "full", .panes = {.first = 5, .last = 6}});
+  EXPECT_THAT(status().gaps, is_lost);
+  said.incarnation.start_ns = 2;
+  said.queries[0].lost.clear();
+  ASSERT_TRUE(end->publish(Subjects("default").beat("full"), to_bytes(said)));
+  run(kSecond);
+  EXPECT_THAT(status().gaps, is_lost);
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+  EXPECT_THAT(StoreAnswers(*store).read("q1", 1, 1).value().gaps, is_lost);
+  root_.reset();
 }
 
 // The same: a clock is set. A node's panes go by the monotonic clock, so nothing is lost; whoever

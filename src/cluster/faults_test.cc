@@ -57,6 +57,18 @@ class FaultyCluster {
     }
   }
 
+  // Nothing goes wrong, but that whoever asks is cut off for a while.
+  void cut_off_the_asker(int64_t duration) {
+    hub_.heal();
+    const auto go_on = [this](int64_t part) {
+      for (const int64_t end = clock_.now + part; clock_.now < end; step()) {
+      }
+    };
+    go_on(5 * kSecond);
+    hub_.cut("asker");
+    go_on(duration);
+  }
+
   // Nothing goes wrong any more. False: it does not end.
   bool finish() {
     hub_.heal();
@@ -203,6 +215,14 @@ TEST(ClusterFaults, LoseNothingAndCountNothingTwice) {
     world.check();
     ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
   }
+}
+
+// The query ends meanwhile, as nobody listens; what it gave until then is there for some time.
+TEST(ClusterFaults, LoseNoRowForAnAskerThatComesBackLate) {
+  FaultyCluster world(1);
+  world.cut_off_the_asker(13 * kSecond);
+  ASSERT_TRUE(world.finish());
+  world.check();
 }
 
 }  // namespace

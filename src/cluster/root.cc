@@ -488,8 +488,9 @@ void Root::send_rows(Asked& asked) {
     row.number = asked.rows.next();
     Bytes bytes = to_bytes(row);
     (void)bus_.publish(subjects_.row(asked.want.query), bytes);
-    // Whoever comes later reads what the store has.
-    if (is_listened_to(asked)) asked.rows.add(std::move(bytes), clock_.monotonic_ns());
+    // Of a standing query whoever comes later reads what the store has.
+    if (!asked.want.is_standing || is_listened_to(asked))
+      asked.rows.add(std::move(bytes), clock_.monotonic_ns());
   }
 }
 
