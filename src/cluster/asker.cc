@@ -10,6 +10,7 @@ namespace clew::cluster {
 namespace {
 
 constexpr int64_t kAskPeriod = kSecond / 2;
+constexpr int64_t kLateMost = 2 * kSecond;
 constexpr size_t kEarlyMax = 4096;
 constexpr size_t kVersionsMax = 4096;
 
@@ -70,7 +71,10 @@ void Asker::hear(const Message& message) {
   if (said) {
     if (said->query != question_.query) return;
     heard_ns_ = clock_.monotonic_ns();
-    if (std::exchange(question_.root, said->root) != said->root) begin_anew(*said);
+    const bool is_other = said->root != question_.root;
+    // On its way since before the one that leads now.
+    if (is_other && said->root == root_before_ && heard_ns_ - root_ns_ < kLateMost) return;
+    if (is_other) begin_anew(*said);
     status_ = *said;
     give_up_before(said->first_row);
     return;
@@ -84,6 +88,8 @@ void Asker::hear(const Message& message) {
 void Asker::begin_anew(const Status& said) {
   if (!said.has_store && !versions_.empty()) last_whole_ = versions_.rbegin()->first;
   earlier_gaps_ = said.has_store ? std::vector<NodeGap>() : gaps();
+  root_before_ = std::exchange(question_.root, said.root);
+  root_ns_ = heard_ns_;
   question_.has_rows = 0;
   early_.clear();
   parts_ = {};

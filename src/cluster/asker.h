@@ -78,6 +78,8 @@ class Asker {
   std::vector<NodeGap> earlier_gaps_;  // Of roots that had no store.
   std::string stranger_;
   int64_t heard_ns_;
+  std::string root_before_;  // The one that led before,
+  int64_t root_ns_ = 0;      // and since when it does not.
   int64_t next_ask_ns_ = 0;
   std::map<uint64_t, RowUpdate> early_;  // By number: behind some that have not come.
   Joiner parts_;

@@ -217,6 +217,14 @@ TEST(ClusterFaults, LoseNothingAndCountNothingTwice) {
   }
 }
 
+// A seed with which what a root had said comes behind the words of the next one.
+TEST(ClusterFaults, HearNoRootThatHasGone) {
+  FaultyCluster world(1733);
+  world.run();
+  ASSERT_TRUE(world.finish());
+  world.check();
+}
+
 // The query ends meanwhile, as nobody listens; what it gave until then is there for some time.
 TEST(ClusterFaults, LoseNoRowForAnAskerThatComesBackLate) {
   FaultyCluster world(1);

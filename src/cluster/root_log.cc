@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cluster/names.h"
 #include "cluster/root.h"
 
 namespace clew::cluster {
