@@ -452,6 +452,8 @@ void Root::give(Asked& asked) {
 
 void Root::give(Asked& asked, Pane up_to) {
   asked.given = up_to;
+  // Who was not waited for is told with it.
+  asked.has_news = true;
   for (const PaneTable& one : asked.merge.take_due(up_to)) {
     if (asked.want.gives != Gives::AtEnd) give(asked, *one.table, one.pane, one.version, false);
   }
