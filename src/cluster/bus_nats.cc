@@ -303,10 +303,11 @@ Expected<json> NatsEnd::ask_api(std::string_view function, const json& question,
   const std::string text = question.dump();
   const NatsReply reply = CLEW_TRY(
       ask({.subject = fmt::format("{}{}", kApi, function), .bytes = span_of(text)}, timeouts));
-  if (!reply.status.empty())
+  if (!reply.status.empty()) {
     return fail(ErrorCode::Io,
                 "the bus keeps no logs at present: JetStream does not answer; its servers need "
                 "'jetstream' in their configuration, or nats-server -js");
+  }
   json answer = json_of(reply);
   if (!answer.is_object()) return fail(ErrorCode::Io, "the bus gives no right answer");
   return answer;

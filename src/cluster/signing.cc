@@ -130,6 +130,7 @@ Expected<void> check_time(const Signature& signature, bool is_standing, int64_t 
 
 Expected<void> check(SignedQuery query, int64_t now_ns) {
   const Signature signature = query.signature;
+  const bool is_standing = query.is_standing;
   if (!is_signed(signature))
     return fail(ErrorCode::Refused, "the query is not signed: clew run --sign FILE");
   if (!is_by(signature.key, signed_bytes(std::move(query)), signature)) {
@@ -137,7 +138,7 @@ Expected<void> check(SignedQuery query, int64_t now_ns) {
                 fmt::format("the query is not what the key {} has signed, for this tenant",
                             text_of(signature.key)));
   }
-  return check_time(signature, query.is_standing, now_ns);
+  return check_time(signature, is_standing, now_ns);
 }
 
 }  // namespace

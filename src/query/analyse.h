@@ -70,8 +70,9 @@ class Analyser {
   Expected<void> begin_with_clusters(const SyntaxSource& source);
   [[nodiscard]] Expected<void> check_clustered(const Query& query,
                                                const SyntaxSource& source) const;
-  Expected<uint16_t> column_of(const Query& query, const SyntaxItem& wanted) const;
-  Expected<uint16_t> scalar_column(const Query& query, const SyntaxItem& wanted) const;
+  [[nodiscard]] Expected<uint16_t> column_of(const Query& query, const SyntaxItem& wanted) const;
+  [[nodiscard]] Expected<uint16_t> scalar_column(const Query& query,
+                                                 const SyntaxItem& wanted) const;
   [[nodiscard]] Expected<Value> clustered_row(const Query& query,
                                               const SyntaxClusters& clusters) const;
 
