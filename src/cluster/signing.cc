@@ -65,28 +65,18 @@ Bytes signed_bytes(SignedQuery query) {
   return bytes;
 }
 
-SignedQuery signed_of(const Ask& ask, std::string_view tenant) {
+// Of an Ask, or of the Control that a root makes of it.
+template <typename T>
+SignedQuery signed_of(const T& said, std::string_view tenant) {
   return {.tenant = std::string(tenant),
-          .query = ask.query,
-          .is_wanted = ask.is_wanted,
-          .is_standing = ask.is_standing,
-          .text = ask.text,
-          .name_patterns = ask.name_patterns,
-          .labels = ask.labels,
-          .width_ns = ask.width_ns,
-          .signature = ask.signature};
-}
-
-SignedQuery signed_of(const Control& want, std::string_view tenant) {
-  return {.tenant = std::string(tenant),
-          .query = want.query,
-          .is_wanted = want.is_wanted,
-          .is_standing = want.is_standing,
-          .text = want.text,
-          .name_patterns = want.name_patterns,
-          .labels = want.labels,
-          .width_ns = want.width_ns,
-          .signature = want.signature};
+          .query = said.query,
+          .is_wanted = said.is_wanted,
+          .is_standing = said.is_standing,
+          .text = said.text,
+          .name_patterns = said.name_patterns,
+          .labels = said.labels,
+          .width_ns = said.width_ns,
+          .signature = said.signature};
 }
 
 bool is_by(const PublicKey& key, std::span<const std::byte> bytes, const Signature& signature) {

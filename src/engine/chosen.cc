@@ -2,6 +2,7 @@
 #include "engine/chosen.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -36,6 +37,23 @@ Expected<std::vector<pid_t>> find_chosen(const Chosen& chosen) {
   std::sort(pids.begin(), pids.end());
   pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
   return pids;
+}
+
+Expected<std::string> leave_out_others(std::vector<pid_t>& pids,
+                                       const std::vector<std::string>& names) {
+  std::set<pid_t> allowed;
+  for (const std::string& pattern : names) {
+    for (const target::Process& process : CLEW_TRY(target::find_processes(pattern)))
+      allowed.insert(process.pid());
+  }
+  const size_t left_out =
+      std::erase_if(pids, [&allowed](pid_t pid) { return !allowed.contains(pid); });
+  if (left_out == 0) return "";
+  const std::string what =
+      fmt::format("{} process{} whose name is not among '{}', which alone may be traced", left_out,
+                  left_out == 1 ? "" : "es", fmt::join(names, "', '"));
+  if (!pids.empty()) return what;
+  return fail(ErrorCode::Refused, "nothing is left to trace without " + what);
 }
 
 }  // namespace clew::engine

@@ -21,4 +21,9 @@ struct Chosen {
 // Each once, in ascending order. NotFound when nothing has a name, or a module.
 Expected<std::vector<pid_t>> find_chosen(const Chosen& chosen);
 
+// Those stay whose name is one of these patterns. Gives, in words, which were left out; empty:
+// none. Refused: all were.
+Expected<std::string> leave_out_others(std::vector<pid_t>& pids,
+                                       const std::vector<std::string>& names);
+
 }  // namespace clew::engine

@@ -63,7 +63,6 @@ class Compiler {
   }
 
  private:
-  Expected<void> keep_allowed(std::vector<pid_t>& pids);
   Expected<std::vector<pid_t>> wanted_pids();
   Expected<query::Query> parse();
   Expected<void> compile_processes(query::Query query);
@@ -117,32 +116,16 @@ class Compiler {
   Compiled result_;
 };
 
-// Those that may be traced stay.
-Expected<void> Compiler::keep_allowed(std::vector<pid_t>& pids) {
-  if (!request_.allowed_names) return {};
-  std::set<pid_t> allowed;
-  for (const std::string& pattern : *request_.allowed_names) {
-    for (const target::Process& process : CLEW_TRY(target::find_processes(pattern)))
-      allowed.insert(process.pid());
-  }
-  const size_t left_out =
-      std::erase_if(pids, [&allowed](pid_t pid) { return !allowed.contains(pid); });
-  if (left_out == 0) return {};
-  const std::string what =
-      fmt::format("{} process{} whose name is not among '{}', which alone may be traced", left_out,
-                  left_out == 1 ? "" : "es", fmt::join(*request_.allowed_names, "', '"));
-  if (pids.empty()) return fail(ErrorCode::Refused, "nothing is left to trace without " + what);
-  notices_.warning("left out: " + what);
-  result_.lost.push_back("what happened in " + what);
-  return {};
-}
-
 Expected<std::vector<pid_t>> Compiler::wanted_pids() {
   std::vector<pid_t> pids = CLEW_TRY(find_chosen({.pids = request_.pids,
                                                   .name_patterns = request_.name_patterns,
                                                   .modules = places_.everywhere,
                                                   .may_miss = request_.allow_missing}));
-  CLEW_TRY(keep_allowed(pids));
+  if (request_.allowed_names) {
+    const std::string others = CLEW_TRY(leave_out_others(pids, *request_.allowed_names));
+    if (!others.empty()) notices_.warning("left out: " + others);
+    if (!others.empty()) result_.lost.push_back("what happened in " + others);
+  }
   if (!request_.command.empty()) {
     const inline_::LaunchOptions options{.command = request_.command};
     // Samples and stacks of a program are read by what is mapped when they begin.
