@@ -235,7 +235,13 @@ void HostileSession::allow_system_calls(bool allowed) const {
   arena.slots_address = slot_.address();
   arena.slot_stride = kSlotBytes;
   arena.system_calls_allowed = allowed ? 1 : 0;
-  low_.forbid_writes();
+  // Behind that is the page on which the target speaks of itself.
+  low_.forbid_writes(0, abi::kTargetPageOffset);
+}
+
+uint64_t HostileSession::unknown_code() const {
+  const uint8_t* const page = low_.bytes().data() + abi::kTargetPageOffset;
+  return reinterpret_cast<const abi::TargetPage*>(page)->unknown_code[kSession];
 }
 
 void HostileSession::enter() const {

@@ -50,6 +50,8 @@ class HostileSession {
   // All parts are zero again.
   void clear() const;
   void allow_system_calls(bool allowed) const;
+  // Code that walks of stacks met and nobody had told of.
+  [[nodiscard]] uint64_t unknown_code() const;
 
   // Calls accessor `index` of kAccessorCount as a body does, r2 to r5 given. It must keep all
   // registers but rax.

@@ -65,7 +65,7 @@ class Streams : public testing::Test {
   Traced trace(uint64_t how, const std::string& query, uint64_t rounds = kEach) {
     Victim victim("relay");
     victim.ask("how " + std::to_string(how));
-    return trace_rounds(victim, "relay", query, rounds, arguments());
+    return trace_lossy_rounds(victim, "relay", query, rounds, arguments());
   }
 
   fs::path path_;
@@ -78,6 +78,8 @@ class StreamsOf : public Streams, public testing::WithParamInterface<uint64_t> {
 void expect_right(const Report& report, bool is_counted) {
   const Numbers counted = report.calls();
   EXPECT_FALSE(counted.contains("wrong")) << report.summary;
+  const uint64_t unplaced = report.summary.at("missed").value("unplaced", uint64_t{0});
+  EXPECT_EQ(report.lost(), is_counted ? unplaced : 0) << report.summary;
   const uint64_t missing = 3 * kEach - counted.at("right");
   EXPECT_LE(missing, is_counted ? 3 * kEach / 50 : 0) << report.summary;
   if (missing == 0) return;

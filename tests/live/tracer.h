@@ -74,6 +74,9 @@ struct Traced {
 };
 Traced trace_rounds(Victim& victim, const std::string& name, const std::string& query,
                     uint64_t rounds, const std::vector<std::string>& more = {});
+// The same where hits may be lost: the caller looks at what is told.
+Traced trace_lossy_rounds(Victim& victim, const std::string& name, const std::string& query,
+                          uint64_t rounds, const std::vector<std::string>& more = {});
 
 // Each function of `truth` was counted exactly, or was refused with a reason and is in
 // `may_be_refused`.
