@@ -158,8 +158,10 @@ class LivenessFinder {
 
   Liveness run() {
     const std::vector<Block>& all = blocks_.blocks();
-    for (uint32_t i = 0; i < all.size(); ++i)
+    for (uint32_t i = 0; i < all.size(); ++i) {
       ends_.push_back(at_end(i));
+      if (all[i].foreign) labels_.push_back(i);
+    }
     result_.at_start_.resize(all.size());
     result_.behind_.resize(all.size());
     bool changes = true;
@@ -274,11 +276,13 @@ class LivenessFinder {
     behind = ends_[block];
     const Block& block_here = blocks_.blocks()[block];
     const std::optional<Instruction> last = code_.at(block_here.last);
+    bool leads = false;
     for (const Edge& edge : blocks_.edges_of(block_here)) {
       ++visits_;
       if (edge.block != kNoBlock) behind = behind | result_.at_start_[edge.block];
-      if (last && leads_to_labels(edge, *last)) behind = behind | at_labels();
+      leads = leads || (last && leads_to_labels(edge, *last));
     }
+    if (leads) behind = behind | at_labels();
     const Live start = before(effects_.sums[block], behind);
     if (start == result_.at_start_[block]) return false;
     result_.at_start_[block] = start;
@@ -287,9 +291,8 @@ class LivenessFinder {
 
   [[nodiscard]] Live at_labels() const {
     Live live;
-    for (size_t i = 0; i < result_.at_start_.size(); ++i) {
-      if (blocks_.blocks()[i].foreign) live = live | result_.at_start_[i];
-    }
+    for (const size_t label : labels_)
+      live = live | result_.at_start_[label];
     return live;
   }
 
@@ -304,7 +307,8 @@ class LivenessFinder {
   FlagValues* flags_;
   const CallEffects* calls_;
   const BlockEffects& effects_;
-  std::vector<Live> ends_;  // By block.
+  std::vector<Live> ends_;      // By block.
+  std::vector<size_t> labels_;  // Blocks that others may lead to, by a way that nobody knows.
   uint64_t visits_ = 0;
   Liveness result_;
 };

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "copy/module_copy.h"
@@ -21,6 +22,8 @@ namespace clew::copy {
 
 class CheckedCopy {
  public:
+  // For whoever only reads it: its bytes are those of one that has passed, as the caller knows.
+  static CheckedCopy known(ModuleCopy copy) { return CheckedCopy(std::move(copy)); }
   [[nodiscard]] const ModuleCopy& copy() const { return copy_; }
   // Moves its bytes to where they will be: `shift` is added to the link-time addresses of the copy,
   // `load_bias` to those of the module. Errors: Limit when that is too far away.

@@ -87,22 +87,25 @@ void Layout::add_block(const OwnBlock& own) {
   if (is_behind_gap) items_.push_back({.original = begin, .form = ItemForm::Gap});
   for (auto at = facts_.code.at(begin); at && at->address < own.block->end;
        at = facts_.code.at(at->end())) {
-    add_entry(at->address);
+    if (at->address == begin) add_entry(begin);
     add_before(at->address);
     items_.push_back(item_of(*at, *own.owner));
     items_.back().past = insertions_.leaping.contains(at->address) ? Past::Everything : own.past();
-    if (const auto on_way = insertions_.taken.find(at->address);
-        on_way != insertions_.taken.end()) {
-      Item& jump = items_.back();
-      CLEW_ASSERT(jump.form == ItemForm::Jump || jump.form == ItemForm::CountJump);
-      jump.stub = static_cast<uint32_t>(stubs_.size());
-      const size_t size = on_way->second.size() + kJumpBytes;
-      stubs_.push_back({.branch = at->address,
-                        .target = jump.target,
-                        .past = items_.back().past,
-                        .size = static_cast<uint32_t>(size)});
-    }
+    add_stub(items_.back());
   }
+}
+
+// A jump that is taken goes by what is inserted on its way.
+void Layout::add_stub(Item& jump) {
+  if (jump.form != ItemForm::Jump && jump.form != ItemForm::CountJump) return;
+  const auto on_way = insertions_.taken.find(jump.original);
+  if (on_way == insertions_.taken.end()) return;
+  jump.stub = static_cast<uint32_t>(stubs_.size());
+  const size_t size = on_way->second.size() + kJumpBytes;
+  stubs_.push_back({.branch = jump.original,
+                    .target = jump.target,
+                    .past = jump.past,
+                    .size = static_cast<uint32_t>(size)});
 }
 
 void Layout::add_before(uint64_t original) {

@@ -93,6 +93,7 @@ class Layout {
   void add_run_on(const OwnBlock& own, uint64_t next);
   void add_before(uint64_t original);
   void add_entry(uint64_t original);
+  void add_stub(Item& jump);
   void add_passed(const OwnBlock& own);
   [[nodiscard]] Item item_of(const code::Instruction& at, const Proved& owner) const;
   bool place();

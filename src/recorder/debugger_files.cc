@@ -52,7 +52,8 @@ Expected<void> write_new(const std::string& path, std::span<const uint8_t> bytes
 // are written for one that is not moved yet.
 Expected<copy::UnwindBytes> unwinding_of(const ReadModule& module) {
   const SnapModule& described = *module.described;
-  const auto again = CLEW_TRY(RecordedModule::make(*module.bare, described.recipe));
+  const auto again =
+      CLEW_TRY(RecordedModule::make(*module.bare, described.recipe, &described.digest));
   const auto tables = CLEW_TRY(module.file->frame_tables());
   copy::UnwindBytes unwind = CLEW_TRY(
       copy::write_unwind({.tables = tables,

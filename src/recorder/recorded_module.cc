@@ -34,7 +34,8 @@ std::vector<KnownImport> silent_or_own(const Recipe& recipe) {
 }  // namespace
 
 Expected<std::unique_ptr<RecordedModule>> RecordedModule::make(const target::ModuleImage& image,
-                                                               const Recipe& recipe) {
+                                                               const Recipe& recipe,
+                                                               const Digest* recorded) {
   std::unique_ptr<RecordedModule> module = std::make_unique<RecordedModule>(Key());
   module->recipe_ = recipe;
   module->facts_ = CLEW_TRY(copy::Facts::of(image));
@@ -55,7 +56,12 @@ Expected<std::unique_ptr<RecordedModule>> RecordedModule::make(const target::Mod
   target::Sha256 sum;
   sum.add(copy.bytes);
   module->digest_ = sum.finish();
-  module->copy_ = CLEW_TRY(copy::check(facts, module->proof_.proved, insertions, std::move(copy)));
+  if (recorded != nullptr && *recorded == module->digest_) {
+    module->copy_ = copy::CheckedCopy::known(std::move(copy));
+  } else {
+    module->copy_ =
+        CLEW_TRY(copy::check(facts, module->proof_.proved, insertions, std::move(copy)));
+  }
   module->cursor_map_ = CursorMap(parts, module->probes_, module->copy_->copy());
   return module;
 }

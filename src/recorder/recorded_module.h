@@ -40,9 +40,11 @@ class RecordedModule {
  public:
   explicit RecordedModule(Key) {}
   // Errors: Io; Refused when the copy does not pass its check; Limit when ids run out. The image is
-  // borrowed.
+  // borrowed. `recorded`, which may be null, is borrowed for the call: of a copy that has been in a
+  // process, so that one with the same bytes need not pass again to be read.
   static Expected<std::unique_ptr<RecordedModule>> make(const target::ModuleImage& image,
-                                                        const Recipe& recipe);
+                                                        const Recipe& recipe,
+                                                        const Digest* recorded = nullptr);
 
   [[nodiscard]] copy::Facts& facts() const { return *facts_; }
   [[nodiscard]] const copy::ModuleProof& proof() const { return proof_; }
