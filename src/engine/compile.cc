@@ -78,7 +78,7 @@ class Compiler {
   Expected<void> compile_uprobes(const query::Query& query);
   [[nodiscard]] Expected<void> check_uprobes() const;
   Expected<void> compile_as_uprobes(const query::Query& query);
-  std::vector<query::Carrier> carriers_of_sockets(causal::EdgeClass least, EventTypes& types);
+  std::vector<query::Carrier> carriers_of_sockets(causal::EdgeClass least);
   Expected<query::Query> separate(const query::Query& query);
   Expected<void> find_sites(const query::Query& query);
   Expected<void> check_streams(const query::Query& query);
@@ -210,11 +210,12 @@ Expected<query::Query> Compiler::parse() {
   return query;
 }
 
-// Where a program says, or a vocabulary of it, what becomes of messages.
-std::vector<query::Carrier> Compiler::carriers_of_sockets(causal::EdgeClass least,
-                                                          EventTypes& types) {
+// Where a program says, or a vocabulary of it, what becomes of messages. A program may have types
+// with the names of the kernel's.
+std::vector<query::Carrier> Compiler::carriers_of_sockets(causal::EdgeClass least) {
   result_.programs = std::make_unique<Programs>(vocabulary_.programs(), least);
   if (!watches_threads_) return {};
+  EventTypes types(catalogue_, events_, nullptr, true);
   return carriers_of_messages(*result_.programs, result_.tracees, request_.follow_forks, types,
                               notices_);
 }
@@ -235,7 +236,7 @@ Expected<query::Query> Compiler::separate(const query::Query& query) {
        .types = &types,
        .report = report,
        .watches_threads = watches_threads_,
-       .sockets = carriers_of_sockets(query::least_cause(query), types),
+       .sockets = carriers_of_sockets(query::least_cause(query)),
        .guessed = watches_threads_ ? guessed_programs(*result_.programs, result_.tracees)
                                    : std::vector<std::string>{},
        .in_place = request_.in_place,

@@ -39,6 +39,15 @@ VICTIM_COUNTER(front_request);
 VICTIM_COUNTER(back_request);
 VICTIM_COUNTER(front_answer);
 
+// Names of types that the kernel has, too.
+struct sock {
+  uint16_t sk_type;
+};
+struct unix_sock {
+  sock sk;
+  uint64_t inq_len;
+};
+
 namespace {
 
 constexpr uint64_t kPeeks = 1;         // Looks at a message before it is read.
@@ -58,6 +67,7 @@ constexpr int kClients = 3;
 
 std::atomic<uint64_t> how = 0;
 std::atomic<uint64_t> digest = 0;
+volatile unix_sock own_socket = {.sk = {.sk_type = 1}, .inq_len = 7};
 
 bool travels(uint64_t which) {
   return (how & which) != 0;
@@ -67,7 +77,7 @@ bool travels(uint64_t which) {
 
 extern "C" VICTIM_FUNCTION void front_request(uint64_t request) {
   VICTIM_COUNT(front_request);
-  digest += victim_mix(1, request);
+  digest += victim_mix(own_socket.sk.sk_type, request);
 }
 
 extern "C" VICTIM_FUNCTION void back_request(uint64_t request) {
