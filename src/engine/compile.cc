@@ -13,12 +13,11 @@
 #include "base/log.h"
 #include "engine/causes.h"
 #include "engine/chosen.h"
-#include "engine/clock.h"
+#include "engine/compiler.h"
 #include "engine/extensions.h"
 #include "engine/kernel/event_types.h"
 #include "engine/query_ends.h"
 #include "engine/type_source.h"
-#include "engine/uprobe_sites.h"
 #include "engine/usdt_sites.h"
 #include "plan/uprobe_form.h"
 #include "query/check_sources.h"
@@ -47,74 +46,7 @@ uint16_t largest_of(const std::map<uint16_t, size_t>& counts) {
   return largest == counts.end() ? uint16_t{0} : largest->first;
 }
 
-class Compiler {
- public:
-  Compiler(const Request& request, Notices& notices)
-      : request_(request), notices_(notices), clock_start_(sample_clock()) {
-    result_.started = std::chrono::steady_clock::now();
-    shared_.stacks = std::make_shared<ProcessStacks>(!request.spill_path.empty());
-  }
-
-  Expected<void> find_processes();
-  Expected<void> compile();
-  Compiled take() {
-    result_.shared = std::move(shared_);
-    return std::move(result_);
-  }
-
- private:
-  Expected<std::vector<pid_t>> wanted_pids();
-  Expected<query::Query> parse();
-  Expected<void> compile_processes(query::Query query);
-  Expected<void> compile_kernel(const query::Query& query);
-  Expected<void> lower();
-  [[nodiscard]] KernelInput kernel_input() const;
-  Expected<KernelFamilySites> find_children(bool follows);
-  [[nodiscard]] bool may_have_uprobes() const;
-  Expected<std::vector<UprobeSite>> find_uprobes(const query::Query& query);
-  Expected<std::unique_ptr<KernelTracee>> make_uprobes(const query::Query& query,
-                                                       std::vector<KernelSite> sites);
-  [[nodiscard]] Expected<void> check_usdt(const query::Query& query, const SiteSet& set) const;
-  Expected<void> compile_uprobes(const query::Query& query);
-  [[nodiscard]] Expected<void> check_uprobes() const;
-  Expected<void> compile_as_uprobes(const query::Query& query);
-  std::vector<query::Carrier> carriers_of_sockets(causal::EdgeClass least);
-  Expected<query::Query> separate(const query::Query& query);
-  Expected<void> find_sites(const query::Query& query);
-  Expected<void> check_streams(const query::Query& query);
-  [[nodiscard]] std::string way_to_wait(Tracee& tracee, const query::Source& source,
-                                        const Error& error) const;
-  template <typename Sites>
-  void note_unmatched(const query::Query& query, bool in_kernel, const Sites& sites);
-  void leave_out(pid_t pid, const std::string& reason);
-  [[nodiscard]] tl::unexpected<Error> at_source(const query::Query& query, uint16_t source,
-                                                const std::string& message) const;
-  [[nodiscard]] uint16_t largest_source() const;
-  [[nodiscard]] Expected<void> check_function_ids() const;
-  // Groups for functions of modules that are loaded later.
-  [[nodiscard]] uint32_t spare_groups() const;
-
-  const Request& request_;
-  Notices& notices_;
-  ClockSample clock_start_;
-  // One for all: panes are cut by it.
-  const int64_t epoch_ns_ =
-      request_.panes != nullptr ? request_.pane_clock.offset_ns : epoch_of_monotonic_ns();
-  std::optional<Clock> clock_;  // Of what was lowered.
-  query::Vocabulary vocabulary_;
-  query::SourcePlaces places_;
-  bool asks_kernel_ = false;  // Not only for that:
-  bool watches_threads_ = false;
-  bool is_kernels_ = false;  // Its sources of processes are all uprobes, for this reason.
-  std::string_view kernels_reason_;
-  KernelScope scope_;
-  Tracee::Shared shared_;
-  std::optional<Extensions> extensions_;
-  kernel::Catalogue catalogue_;  // Of the kernel's probes.
-  kernel::TraceEvents events_;
-  plan::Contexts contexts_;  // Of joins in place.
-  Compiled result_;
-};
+}  // namespace
 
 Expected<std::vector<pid_t>> Compiler::wanted_pids() {
   std::vector<pid_t> pids = CLEW_TRY(find_chosen({.pids = request_.pids,
@@ -319,16 +251,6 @@ std::string Compiler::way_to_wait(Tracee& tracee, const query::Source& source,
   return modules && modules->empty() ? "; --allow-missing waits until it is loaded" : "";
 }
 
-// Of processes, or of the kernel: what is missing there now comes no more.
-template <typename Sites>
-void Compiler::note_unmatched(const query::Query& query, bool in_kernel, const Sites& sites) {
-  std::set<uint16_t> matched;
-  for (const auto& site : sites)
-    matched.insert(site.source);
-  for (std::string& told : unmatched_sources(query, in_kernel, matched))
-    result_.lost.push_back(std::move(told));
-}
-
 // The message with the source's place in the query.
 tl::unexpected<Error> Compiler::at_source(const query::Query& query, uint16_t source,
                                           const std::string& message) const {
@@ -407,131 +329,6 @@ Expected<KernelFamilySites> Compiler::find_children(bool follows) {
   return find_family({.catalogue = catalogue_, .events = events_, .types = types}, follows);
 }
 
-// A file of events holds those of processes alone.
-bool Compiler::may_have_uprobes() const {
-  return places_.process && !is_kernels_ && !result_.in_place &&
-         request_.uprobes != UprobePolicy::Never && request_.spill_path.empty();
-}
-
-// None when there may be no uprobes.
-Expected<std::vector<UprobeSite>> Compiler::find_uprobes(const query::Query& query) {
-  std::vector<UprobeSite> all;
-  for (const auto& tracee : result_.tracees) {
-    CLEW_TRY(tracee->plan_windows(result_.plan, result_.lowered));
-    std::vector<UprobeSite> some = CLEW_TRY(find_uprobe_sites(*tracee, query, request_.uprobes));
-    std::move(some.begin(), some.end(), std::back_inserter(all));
-  }
-  if (!all.empty() && !may_set_uprobes()) all.clear();
-  if (result_.joined) drop_shared_places(query, all);
-  return all;
-}
-
-Expected<std::unique_ptr<KernelTracee>> Compiler::make_uprobes(const query::Query& query,
-                                                               std::vector<KernelSite> sites) {
-  KernelScope scope;
-  for (const auto& tracee : result_.tracees)
-    scope.pids.push_back(tracee->pid());
-  KernelInput input = kernel_input();
-  for (const KernelSite& site : sites)
-    input.process_sources.insert(site.source);
-  input.all_are_uprobes = is_kernels_;
-  if (is_kernels_) {
-    for (size_t i = 0; i < query.sources.size(); ++i) {
-      if (plan::can_be_uprobe(query, query.sources[i]))
-        input.process_sources.insert(static_cast<uint16_t>(i));
-    }
-    if (reads_usdt_arguments(query)) input.later = std::make_unique<LaterUsdt>(query);
-  }
-  // Beside jumps, --follow goes after these alone.
-  scope.follows = request_.follow_forks && is_kernels_;
-  if (scope.follows) {
-    for (KernelSite& site : sites)
-      set_everywhere(site);
-    CLEW_TRY(check_one_each(sites));
-  }
-  input.family = CLEW_TRY(find_children(scope.follows));
-  if (request_.follow_forks) input.child_cause = collect::kMissedUprobes;
-  if (scope.pids.size() == 1 && !is_kernels_) {
-    input.symbol = [tracee = result_.tracees[0].get()](uint64_t address) {
-      return tracee->symbol(address);
-    };
-  }
-  return KernelTracee::make(query, std::move(sites), scope, std::move(input));
-}
-
-// A session with uprobes begins when all are there. What the kernel's programs cannot do leaves the
-// sites refused.
-Expected<void> Compiler::compile_uprobes(const query::Query& query) {
-  if (result_.tracees.size() > 1 && plan::names_code(query)) return {};
-  const std::vector<UprobeSite> sites = CLEW_TRY(find_uprobes(query));
-  if (sites.empty()) return {};
-  std::vector<KernelSite> probes;
-  probes.reserve(sites.size());
-  for (const UprobeSite& site : sites)
-    probes.push_back(site.probe);
-  auto uprobes = make_uprobes(query, std::move(probes));
-  if (!uprobes) {
-    notices_.warning(fmt::format("no uprobes: {}", uprobes.error().message));
-    return {};
-  }
-  result_.uprobes = std::move(*uprobes);
-  for (const UprobeSite& site : sites)
-    site.tracee->sites().sites[site.index].group.reset();
-  CLEW_TRY(lower());
-  for (const auto& tracee : result_.tracees)
-    CLEW_TRY(tracee->plan_windows(result_.plan, result_.lowered));
-  return {};
-}
-
-Expected<void> Compiler::check_uprobes() const {
-  const std::string why = fmt::format("{}, at uprobes", kernels_reason_);
-  if (request_.uprobes == UprobePolicy::Never) {
-    return fail(ErrorCode::Refused, fmt::format("{}, and --no-uprobes forbids them", why));
-  }
-  if (!request_.spill_path.empty()) {
-    return fail(ErrorCode::InvalidQuery,
-                "--spill of what the kernel reads at uprobes is not part of this version yet");
-  }
-  if (may_set_uprobes()) return {};
-  return fail(
-      ErrorCode::Refused,
-      fmt::format("{}, which {}", why, geteuid() == 0 ? "may not be set here" : "root may set"));
-}
-
-Expected<void> Compiler::check_usdt(const query::Query& query, const SiteSet& set) const {
-  for (const Site& site : set.sites) {
-    if (site.static_probe == nullptr) continue;
-    const Expected<void> checked = check_usdt_uprobe(query, set, site);
-    if (!checked) return at_source(query, site.source, checked.error().message);
-  }
-  return {};
-}
-
-// A query of processes that programs of the kernel alone can serve: nothing is written into them.
-Expected<void> Compiler::compile_as_uprobes(const query::Query& query) {
-  CLEW_TRY(check_uprobes());
-  CLEW_TRY(find_sites(query));
-  std::vector<KernelSite> sites;
-  const std::string_view reason = reads_usdt_arguments(query) ? "usdt" : "stack";
-  for (const auto& tracee : result_.tracees) {
-    CLEW_TRY(check_usdt(query, tracee->sites()));
-    for (UprobeSite& site : CLEW_TRY(find_as_uprobes(*tracee, query, reason, result_.refused)))
-      sites.push_back(std::move(site.probe));
-  }
-  if (sites.empty() && !result_.refused.empty()) {
-    return fail(ErrorCode::Refused,
-                fmt::format("no site could be taken: '{}' can have no uprobe, and {}",
-                            result_.refused[0].function, kernels_reason_));
-  }
-  if (result_.refused.empty() && !reads_usdt_arguments(query)) note_unmatched(query, false, sites);
-  result_.uprobes = CLEW_TRY(make_uprobes(query, std::move(sites)));
-  result_.all_uprobes = kernels_reason_;
-  result_.plan = result_.uprobes->plan();
-  result_.lowered = result_.uprobes->lowered().root;
-  result_.tracees.clear();
-  return {};
-}
-
 Expected<void> Compiler::compile_kernel(const query::Query& query) {
   auto sites = find_kernel_sites(query, catalogue_, events_, request_.allow_missing);
   if (!sites) return at_source(query, sites.error().source, sites.error().error.message);
@@ -594,8 +391,6 @@ Expected<void> Compiler::lower() {
            result_.tracees.size() > 1 || places_.kernel || result_.uprobes || result_.in_place}));
   return check_function_ids();
 }
-
-}  // namespace
 
 Expected<Compiled> compile(const Request& request, Notices& notices) {
   const StepTime time;

@@ -16,7 +16,8 @@ Expected<void> make_anew(ReadModule& module, const std::string& path) {
   const SnapModule& described = *module.described;
   module.file = CLEW_TRY(target::ModuleFile::read(path));
   module.bare = std::make_unique<target::ModuleImage>(CLEW_TRY(module.file->image()));
-  module.recorded = CLEW_TRY(RecordedModule::make(*module.bare, described.recipe, &described.digest));
+  module.recorded =
+      CLEW_TRY(RecordedModule::make(*module.bare, described.recipe, &described.digest));
   copy::CheckedCopy& copy = module.recorded->copy();
   if (module.recorded->digest() != described.digest ||
       module.recorded->tiling().dag_count != described.id_count) {
