@@ -10,8 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "base/assert.h"
-#include "collect/bytes.h"
+#include "collect/members.h"
 
 namespace clew::aggregate {
 namespace {
@@ -79,143 +78,54 @@ auto members_of(T& value) {
   }
 }
 
-// --- writing -------------------------------------------------------------------------------------
-
-class Writer {
- public:
+struct Shape {
   template <typename T>
-  void put(const T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      put(static_cast<uint8_t>(value));
-    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
-      collect::append(bytes_, value);
-    } else {
-      std::apply([this](const auto&... member) { (this->put(member), ...); }, members_of(value));
-    }
-  }
-  void put(const std::string& text) {
-    put_count(text.size());
-    collect::append(bytes_, std::span<const char>(text));
+  static auto members(T& value) {
+    return members_of(value);
   }
   template <typename T>
-  void put(const std::vector<T>& list) {
-    put_count(list.size());
-    for (const T& one : list)
-      put(one);
+  static constexpr T last(T value) {
+    return last_of(value);
   }
-  void put(const collect::Causes& causes) {
-    put_count(causes.size());
-    for (const auto& [cause, count] : causes) {
-      put(cause);
-      put(count);
-    }
-  }
-  void put(const Value& value) {
-    put(static_cast<uint8_t>(value.index()));
-    if (const auto* text = std::get_if<std::string>(&value)) put(*text);
-    if (const auto* number = std::get_if<int64_t>(&value)) put(*number);
-    if (const auto* number = std::get_if<uint64_t>(&value)) put(*number);
-    if (const auto* number = std::get_if<double>(&value)) put(*number);
-    if (const auto* stack = std::get_if<Stack>(&value)) put(stack->frames);
-  }
-  void put_words(std::span<const uint64_t> words) { collect::append(bytes_, words); }
-
-  std::vector<std::byte> take() {
-    const uint64_t size_bytes = bytes_.size();
-    std::memcpy(&bytes_[kSizeOffset], &size_bytes, sizeof size_bytes);
-    return std::move(bytes_);
-  }
-
- private:
-  void put_count(size_t count) {
-    CLEW_ASSERT(count <= UINT32_MAX);
-    put(static_cast<uint32_t>(count));
-  }
-
-  std::vector<std::byte> bytes_;
+  static void put(collect::MemberWriter<Shape>& writer, const Value& value);
+  static void take(collect::MemberReader<Shape>& reader, Value& value);
 };
+using Writer = collect::MemberWriter<Shape>;
+using Reader = collect::MemberReader<Shape>;
 
-// --- reading -------------------------------------------------------------------------------------
+void Shape::put(Writer& writer, const Value& value) {
+  writer.put(static_cast<uint8_t>(value.index()));
+  if (const auto* text = std::get_if<std::string>(&value)) writer.put(*text);
+  if (const auto* number = std::get_if<int64_t>(&value)) writer.put(*number);
+  if (const auto* number = std::get_if<uint64_t>(&value)) writer.put(*number);
+  if (const auto* number = std::get_if<double>(&value)) writer.put(*number);
+  if (const auto* stack = std::get_if<Stack>(&value)) writer.put(stack->frames);
+}
 
-// After a failure nothing is read any more, and what `take` has left is not to be used.
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : cursor_(bytes) {}
-
-  template <typename T>
-  void take(T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      const auto byte = cursor_.take<uint8_t>();
-      if (byte > 1) cursor_.fail();
-      value = byte == 1;
-    } else if constexpr (std::is_enum_v<T>) {
-      value = cursor_.take<T>();
-      if (value > last_of(value)) cursor_.fail();
-    } else if constexpr (std::is_arithmetic_v<T>) {
-      value = cursor_.take<T>();
-    } else {
-      std::apply([this](auto&... member) { (this->take(member), ...); }, members_of(value));
-    }
+void Shape::take(Reader& reader, Value& value) {
+  switch (reader.take<uint8_t>()) {
+    case 0:
+      value = Value();
+      return;
+    case 1:
+      value = reader.take<int64_t>();
+      return;
+    case 2:
+      value = reader.take<uint64_t>();
+      return;
+    case 3:
+      value = reader.take<double>();
+      return;
+    case 4:
+      reader.take(value.emplace<std::string>());
+      return;
+    case kStack:
+      reader.take(value.emplace<Stack>().frames);
+      return;
+    default:
+      reader.fail();
   }
-  void take(std::string& text) {
-    const std::vector<char> characters = cursor_.take_many<char>(take<uint32_t>());
-    text.assign(characters.begin(), characters.end());
-  }
-  // Each element takes bytes, so a count that is not true ends soon.
-  template <typename T>
-  void take(std::vector<T>& list) {
-    const auto count = take<uint32_t>();
-    for (uint32_t i = 0; i < count && !failed(); ++i)
-      take(list.emplace_back());
-  }
-  void take(collect::Causes& causes) {
-    const auto count = take<uint32_t>();
-    for (uint32_t i = 0; i < count && !failed(); ++i) {
-      std::string cause;
-      take(cause);
-      const bool is_next = causes.empty() || causes.rbegin()->first < cause;
-      if (!is_next) cursor_.fail();
-      take(causes[cause]);
-    }
-  }
-  void take(Value& value) {
-    switch (take<uint8_t>()) {
-      case 0:
-        value = Value();
-        return;
-      case 1:
-        value = take<int64_t>();
-        return;
-      case 2:
-        value = take<uint64_t>();
-        return;
-      case 3:
-        value = take<double>();
-        return;
-      case 4:
-        take(value.emplace<std::string>());
-        return;
-      case kStack:
-        take(value.emplace<Stack>().frames);
-        return;
-      default:
-        cursor_.fail();
-    }
-  }
-  template <typename T>
-  T take() {
-    T value{};
-    take(value);
-    return value;
-  }
-  std::vector<uint64_t> take_words(uint64_t count) { return cursor_.take_many<uint64_t>(count); }
-
-  [[nodiscard]] bool failed() const { return cursor_.failed(); }
-  [[nodiscard]] bool at_end() const { return cursor_.rest().empty(); }
-
- private:
-  collect::Cursor cursor_;
-};
+}
 
 tl::unexpected<Error> damaged(std::string_view where) {
   return fail(ErrorCode::Io, fmt::format("the bytes are no table: {}", where));
@@ -277,7 +187,10 @@ std::vector<std::byte> to_bytes(const Table& table) {
       writer.put(value);
     writer.put_words(cells);
   }
-  return writer.take();
+  std::vector<std::byte> bytes = writer.take();
+  const uint64_t size_bytes = bytes.size();
+  std::memcpy(&bytes[kSizeOffset], &size_bytes, sizeof size_bytes);
+  return bytes;
 }
 
 Expected<Table> table_of(std::span<const std::byte> bytes) {
@@ -289,7 +202,7 @@ Expected<Table> table_of(std::span<const std::byte> bytes) {
   reader.take(table.losses);
   if (reader.failed()) return damaged("their losses end early or are not sorted");
   CLEW_TRY(take_rows(reader, table));
-  if (!reader.at_end()) return damaged("something follows the rows");
+  if (!reader.rest().empty()) return damaged("something follows the rows");
   return table;
 }
 

@@ -10,10 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "base/assert.h"
 #include "cluster/subject.h"
-#include "collect/bytes.h"
 #include "collect/crc32c.h"
+#include "collect/members.h"
 
 namespace clew::cluster {
 namespace {
@@ -171,63 +170,6 @@ auto fields_of(T& value) {
   }
 }
 
-// --- writing -------------------------------------------------------------------------------------
-
-class MessageWriter {
- public:
-  template <typename T>
-  void put(const T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      put(static_cast<uint8_t>(value));
-    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
-      collect::append(bytes_, value);
-    } else {
-      std::apply([this](const auto&... field) { (this->put(field), ...); }, fields_of(value));
-    }
-  }
-  template <size_t kSize>
-  void put(const std::array<std::byte, kSize>& bytes) {
-    collect::append(bytes_, std::span<const std::byte>(bytes));
-  }
-  void put(const std::string& text) {
-    put_count(text.size());
-    collect::append(bytes_, std::span<const char>(text));
-  }
-  void put(const Bytes& bytes) {
-    put_count(bytes.size());
-    collect::append(bytes_, std::span<const std::byte>(bytes));
-  }
-  template <typename T>
-  void put(const std::vector<T>& list) {
-    put_count(list.size());
-    for (const T& one : list)
-      put(one);
-  }
-  void put(const std::map<std::string, std::string>& map) {
-    put_count(map.size());
-    for (const auto& [key, value] : map) {
-      put(key);
-      put(value);
-    }
-  }
-
-  Bytes take() {
-    const uint32_t crc = collect::crc32c(std::span(bytes_).subspan(kCheckedOffset));
-    std::memcpy(&bytes_[kCrcOffset], &crc, sizeof crc);
-    return std::move(bytes_);
-  }
-
- private:
-  void put_count(size_t count) {
-    CLEW_ASSERT(count <= UINT32_MAX);
-    put(static_cast<uint32_t>(count));
-  }
-
-  Bytes bytes_;
-};
-
-// --- reading -------------------------------------------------------------------------------------
-
 constexpr NodeState last_of(NodeState) {
   return NodeState::Expired;
 }
@@ -238,65 +180,18 @@ constexpr Phase last_of(Phase) {
   return Phase::Failed;
 }
 
-// After a failure nothing is read any more, and what `take` has left is not to be used.
-class MessageReader {
- public:
-  explicit MessageReader(std::span<const std::byte> bytes) : cursor_(bytes) {}
-
+struct MessageShape {
   template <typename T>
-  void take(T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      const auto byte = cursor_.take<uint8_t>();
-      if (byte > 1) cursor_.fail();
-      value = byte == 1;
-    } else if constexpr (std::is_enum_v<T>) {
-      value = cursor_.take<T>();
-      if (value > last_of(value)) cursor_.fail();
-    } else if constexpr (std::is_arithmetic_v<T>) {
-      value = cursor_.take<T>();
-    } else {
-      std::apply([this](auto&... field) { (this->take(field), ...); }, fields_of(value));
-    }
-  }
-  template <size_t kSize>
-  void take(std::array<std::byte, kSize>& bytes) {
-    bytes = cursor_.take<std::array<std::byte, kSize>>();
-  }
-  void take(std::string& text) {
-    const std::vector<char> characters = cursor_.take_many<char>(take<uint32_t>());
-    text.assign(characters.begin(), characters.end());
-  }
-  void take(Bytes& bytes) { bytes = cursor_.take_many<std::byte>(take<uint32_t>()); }
-  // Each element takes bytes, so a count that is not true ends soon.
-  template <typename T>
-  void take(std::vector<T>& list) {
-    const auto count = take<uint32_t>();
-    for (uint32_t i = 0; i < count && !failed(); ++i)
-      take(list.emplace_back());
-  }
-  void take(std::map<std::string, std::string>& map) {
-    const auto count = take<uint32_t>();
-    for (uint32_t i = 0; i < count && !failed(); ++i) {
-      std::string key;
-      take(key);
-      const bool is_next = map.empty() || map.rbegin()->first < key;
-      if (!is_next) cursor_.fail();
-      take(map[key]);
-    }
+  static auto members(T& value) {
+    return fields_of(value);
   }
   template <typename T>
-  T take() {
-    T value{};
-    take(value);
-    return value;
+  static constexpr T last(T value) {
+    return last_of(value);
   }
-
-  [[nodiscard]] bool failed() const { return cursor_.failed(); }
-  [[nodiscard]] std::span<const std::byte> rest() const { return cursor_.rest(); }
-
- private:
-  collect::Cursor cursor_;
 };
+using MessageWriter = collect::MemberWriter<MessageShape>;
+using MessageReader = collect::MemberReader<MessageShape>;
 
 tl::unexpected<Error> no_message(std::string_view why) {
   return fail(ErrorCode::Io, fmt::format("the bytes are no message of a cluster: {}", why));
@@ -439,7 +334,10 @@ Bytes to_bytes(const T& message) {
   writer.put(kMessageVersion);
   writer.put(kKindOf<T>);
   writer.put(message);
-  return writer.take();
+  Bytes bytes = writer.take();
+  const uint32_t crc = collect::crc32c(std::span(bytes).subspan(kCheckedOffset));
+  std::memcpy(&bytes[kCrcOffset], &crc, sizeof crc);
+  return bytes;
 }
 
 template <typename T>
