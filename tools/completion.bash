@@ -3,7 +3,8 @@
 # are those of `clew VERB --help`; tools/check_completion compares them.
 
 _clew_options() {
-  local request="-p --pid -n --name -c --command --vocabulary --ext --no-branch-guards --fuel \
+  local processes="-p --pid -n --name --newest --container --unit --cgroup --user --command-line"
+  local request="$processes -c --command --vocabulary --ext --no-branch-guards --fuel \
     --allow-missing -y --yes -f --follow --allow-late-uprobe-danger --uprobes --no-uprobes --copies \
     --plan"
   local formats="--format --json --csv --chart --stream --sqlite --folded --svg"
@@ -17,7 +18,7 @@ _clew_options() {
     record) echo "-p --pid --policy --group -o --output --each --no-cache --no-follow -q --quiet -v --verbose" ;;
     snap) echo "--group -o --output --json -v --verbose" ;;
     show) echo "--last --thread --source --bundle --gdb --json --together --across -i --interactive -v --verbose" ;;
-    list) echo "-p --pid -n --name --file --types --sites --json --fields --tracepoints --kernel \
+    list) echo "$processes --file --types --sites --json --fields --tracepoints --kernel \
       --usdt --vocabulary -v --verbose" ;;
     explain) echo "$request --programs --code --run --for --json -v --verbose" ;;
     doctor) echo "-p --pid --stop --cluster --cause --vocabulary --id --for --json -v --verbose" ;;
@@ -37,9 +38,14 @@ _clew_value() {
   case "$1" in
     -p | --pid)
       mapfile -t COMPREPLY < <(compgen -W "$(printf '%s\n' /proc/[0-9]* | cut -d/ -f3)" -- "$2") ;;
-    -n | --name)
+    -n | --name | --newest)
       mapfile -t COMPREPLY < <(compgen -W "$(cat /proc/[0-9]*/comm 2>/dev/null | sort -u)" \
         -- "$2") ;;
+    --user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
+    --unit) mapfile -t COMPREPLY < <(compgen -W "$(cut -d: -f3 /proc/[0-9]*/cgroup 2>/dev/null |
+      sed -n 's|.*/\([^/]*\.service\).*|\1|p' | sort -u)" -- "$2") ;;
+    --cgroup) mapfile -t COMPREPLY < <(compgen -W "$(cut -d: -f3 /proc/[0-9]*/cgroup 2>/dev/null |
+      sort -u)" -- "$2") ;;
     -c | --command) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "text json csv chart stream sqlite folded svg" -- "$2") ;;
     --for | --every) mapfile -t COMPREPLY < <(compgen -W "100ms 1s 5s 10s 1m" -- "$2") ;;

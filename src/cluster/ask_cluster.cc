@@ -118,7 +118,7 @@ Expected<Ask> ClusterRun::question() {
              .is_standing = is_standing,
              .asker = new_name("a"),
              .text = query.text.text,
-             .name_patterns = query.name_patterns,
+             .name_patterns = query.processes.name_patterns,
              .labels = request_.labels,
              .width_ns = panes_.width_ns,
              .gives = gives,

@@ -68,7 +68,7 @@ Expected<void> serve_session(int socket, engine::Request request) {
   const SessionWant want = CLEW_TRY(read_want(socket));
   Teller teller(socket);
   request.text = {.name = "query", .text = want.text};
-  request.name_patterns = want.name_patterns;
+  request.processes.name_patterns = want.name_patterns;
   request.panes = &teller;
   if (want.role) {
     request.allowed_names = want.role->processes;

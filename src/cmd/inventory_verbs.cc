@@ -6,6 +6,7 @@
 #include "cmd/console.h"
 #include "cmd/duration.h"
 #include "cmd/parse_arguments.h"
+#include "cmd/process_options.h"
 #include "cmd/request.h"
 #include "cmd/verbs.h"
 #include "doctor/doctor.h"
@@ -41,13 +42,7 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
   engine::ListRequest& functions = arguments.functions;
   app.add_option("pattern", functions.pattern,
                  "module!function, or a tracepoint, with * ? [..]; all by default");
-  app.add_option("-p,--pid", functions.pids, "functions of these processes")
-      ->allow_extra_args(false)
-      ->delimiter(',')
-      ->check(whole_number(1));
-  app.add_option("-n,--name", functions.name_patterns,
-                 "functions of all processes with this name (pattern); may be given several times")
-      ->allow_extra_args(false);
+  declare_processes(app, functions.processes, "functions of");
   app.add_option("--file", functions.file, "functions of this program or library");
   app.add_flag("--types", functions.types, "names and types of arguments, from debug information");
   app.add_flag("--sites", functions.sites,
@@ -64,7 +59,9 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
     usdt->excludes(app.get_option(other));
   // These are the same for all processes.
   for (CLI::Option* const one : {fields, tracepoints, kernel}) {
-    for (const char* other : {"--pid", "--name", "--file", "--types", "--sites"})
+    for (const char* other : {"--file", "--types", "--sites"})
+      one->excludes(app.get_option(other));
+    for (const char* other : kProcessOptions)
       one->excludes(app.get_option(other));
   }
   fields->excludes(tracepoints)->excludes(kernel);
@@ -87,8 +84,7 @@ int list_verb(int argument_count, const char* const* arguments) {
   if (parsed.kernel) return print_or_report(engine::list_kernel_events(names));
   std::vector<std::string> vocabularies = default_vocabularies();
   vocabularies.insert(vocabularies.end(), parsed.vocabularies.begin(), parsed.vocabularies.end());
-  const bool has_program =
-      !functions.pids.empty() || !functions.name_patterns.empty() || !functions.file.empty();
+  const bool has_program = functions.processes.names_some() || !functions.file.empty();
   const bool names_some =
       !parsed.vocabularies.empty() || engine::names_tracepoints(functions.pattern, vocabularies);
   if (parsed.tracepoints || (!has_program && names_some)) {

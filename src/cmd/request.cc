@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "cmd/parse_arguments.h"
+#include "cmd/process_options.h"
 
 namespace clew::cmd {
 namespace {
@@ -95,11 +96,7 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
   const auto repeated = [&](const char* name, auto& values, const char* what) {
     return app.add_option(name, values, what)->allow_extra_args(false);
   };
-  repeated("-p,--pid", arguments.pids, "trace these processes")
-      ->delimiter(',')
-      ->check(whole_number(1));
-  repeated("-n,--name", arguments.names,
-           "trace all processes with this name (pattern); may be given several times");
+  declare_processes(app, arguments.processes, "trace");
   app.add_option("-c,--command", arguments.command, "start this command and trace it");
   repeated("--vocabulary", arguments.vocabularies, "more files or directories of tracepoints");
   repeated("--ext", arguments.extensions,
@@ -174,8 +171,7 @@ Expected<std::vector<std::string>> split_command(const std::string& command) {
 Expected<engine::Request> request_of(const RequestArguments& arguments) {
   engine::Request request;
   request.text = CLEW_TRY(read_text(arguments.query));
-  request.pids = arguments.pids;
-  request.name_patterns = arguments.names;
+  request.processes = arguments.processes;
   if (!arguments.command.empty()) {
     request.command = CLEW_TRY(split_command(arguments.command));
     if (request.command.empty()) {

@@ -15,8 +15,7 @@ namespace clew::cmd {
 
 struct RequestArguments {
   std::string query;  // The text, or the path of a file that holds it.
-  std::vector<pid_t> pids;
-  std::vector<std::string> names;
+  engine::Chosen processes;
   std::string command;
   std::vector<std::string> vocabularies;
   std::vector<std::string> extensions;

@@ -20,6 +20,7 @@
 #include "cmd/graph_files.h"
 #include "cmd/outputs.h"
 #include "cmd/parse_arguments.h"
+#include "cmd/process_options.h"
 #include "cmd/request.h"
 #include "cmd/verbs.h"
 #include "engine/recording/ask_recording.h"
@@ -58,12 +59,15 @@ void declare(CLI::App& app, RunArguments& arguments) {
                                "write the events to this file, and answer from there");
   auto* from = app.add_option("--from", arguments.from, "ask such a file instead of processes");
   from->excludes(spill);
-  for (const char* option : {"--pid", "--name", "--command", "--for", "--every"}) {
+  for (const char* option : {"--command", "--for", "--every"})
     from->excludes(app.get_option(option));
-  }
+  for (const char* option : kProcessOptions)
+    from->excludes(app.get_option(option));
   CLI::Option* const url = declare_cluster(app, arguments.cluster);
-  for (const char* option : {"--pid", "--command", "--spill", "--from", "--follow", "--copies"})
+  for (const char* option : {"--command", "--spill", "--from", "--follow", "--copies"})
     url->excludes(app.get_option(option));
+  for (const std::string_view option : kProcessOptions)
+    if (option != "--name") url->excludes(app.get_option(std::string(option)));
   app.add_option("--on", arguments.on,
                  "ask the nodes of the cluster with this label: zone=a; may be given several times")
       ->allow_extra_args(false)
@@ -157,10 +161,20 @@ Expected<void> answer(const engine::Request& request, bool is_quiet, Outputs& ou
 
 output::About about(const engine::Request& request, const RunArguments& arguments) {
   output::About about = output::about_here(request.text.text);
-  for (const pid_t pid : request.pids)
+  const engine::Chosen& processes = request.processes;
+  for (const pid_t pid : processes.pids)
     about.targets.emplace_back("pid", std::to_string(pid));
-  for (const std::string& pattern : request.name_patterns)
-    about.targets.emplace_back("name", pattern);
+  const auto add = [&about](const char* kind, const std::vector<std::string>& names) {
+    for (const std::string& name : names)
+      about.targets.emplace_back(kind, name);
+  };
+  add("name", processes.name_patterns);
+  add("newest", processes.newest_names);
+  add("container", processes.whose.containers);
+  add("unit", processes.whose.units);
+  add("cgroup", processes.whose.cgroups);
+  add("user", processes.whose.users);
+  add("command line", processes.whose.command_lines);
   const std::string& command = arguments.request.command;
   if (!command.empty()) about.targets.emplace_back("command", command);
   if (!request.from_path.empty()) about.targets.emplace_back("file", request.from_path);

@@ -112,7 +112,7 @@ Expected<Measured> measure(pid_t pid, const MeasureRequest& request,
     Pairs pairs(pattern, sum);
     engine::Request asked;
     asked.text = {.name = "doctor", .text = std::string(query)};
-    asked.pids = {pid};
+    asked.processes.pids = {pid};
     asked.vocabulary_paths = vocabulary_paths;
     asked.for_ns = request.for_ns / kQueries.size();
     asked.follow_forks = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes that a user names, by their ids and by patterns of names, and those that a query's
-// sources name by their modules (machine.Function).
+// The processes that a user names, by their ids, by patterns of names or by whose they are, and
+// those that a query's sources name by their modules (machine.Function).
 #pragma once
 
 #include <string>
@@ -9,16 +9,31 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "engine/whose.h"
 
 namespace clew::engine {
 
 struct Chosen {
   std::vector<pid_t> pids = {};
   std::vector<std::string> name_patterns = {};  // All processes with such a name.
+  std::vector<std::string> newest_names = {};   // Of those with such a name the last that began.
   std::vector<std::string> modules = {};        // All that have mapped such a module.
-  bool may_miss = false;                        // None of them need be there.
+  Whose whose = {};  // Of these, or where nothing above is said of all, those that it holds for.
+  bool may_miss = false;  // None of them need be there.
+
+  [[nodiscard]] bool names_some() const { return says_who() || !whose.empty(); }
+  // Whose they are is all that is said, so not all that is found need have what is asked for.
+  [[nodiscard]] bool says_whose_alone() const {
+    return !says_who() && modules.empty() && !whose.empty();
+  }
+
+ private:
+  [[nodiscard]] bool says_who() const {
+    return !pids.empty() || !name_patterns.empty() || !newest_names.empty();
+  }
 };
-// Each once, in ascending order. NotFound when nothing has a name, or a module.
+// Each once, in ascending order. NotFound when nothing has a name, or a module, or is whose it
+// should be.
 Expected<std::vector<pid_t>> find_chosen(const Chosen& chosen);
 
 // Those stay whose name is one of these patterns. Gives, in words, which were left out; empty:

@@ -49,10 +49,15 @@ uint16_t largest_of(const std::map<uint16_t, size_t>& counts) {
 }  // namespace
 
 Expected<std::vector<pid_t>> Compiler::wanted_pids() {
-  std::vector<pid_t> pids = CLEW_TRY(find_chosen({.pids = request_.pids,
-                                                  .name_patterns = request_.name_patterns,
-                                                  .modules = places_.everywhere,
-                                                  .may_miss = request_.allow_missing}));
+  Chosen chosen = request_.processes;
+  chosen.modules = places_.everywhere;
+  chosen.may_miss = request_.allow_missing;
+  // Of all that belong there, those that have what is asked for.
+  const bool have_modules =
+      std::find(places_.modules.begin(), places_.modules.end(), "") == places_.modules.end();
+  if (chosen.says_whose_alone() && have_modules && !places_.kernel)
+    chosen.modules = places_.modules;
+  std::vector<pid_t> pids = CLEW_TRY(find_chosen(chosen));
   if (request_.allowed_names) {
     const std::string others = CLEW_TRY(leave_out_others(pids, *request_.allowed_names));
     if (!others.empty()) notices_.warning("left out: " + others);
@@ -86,8 +91,7 @@ Expected<void> Compiler::find_processes() {
     CLEW_TRY(vocabulary_.load(path));
   CLEW_TRY(query::check_sources(request_.text, vocabulary_));
   places_ = CLEW_TRY(query::places_of_sources(request_.text, &vocabulary_));
-  const bool names_processes =
-      !request_.pids.empty() || !request_.name_patterns.empty() || !request_.command.empty();
+  const bool names_processes = request_.processes.names_some() || !request_.command.empty();
   places_.process = places_.process || !places_.kernel || (places_.joins && names_processes);
   // Whoever may: threads and processes that a thread begins are of its request.
   watches_threads_ = places_.joins && places_.process && !places_.stacks &&

@@ -35,8 +35,7 @@ Expected<std::vector<target::Catalog>> catalogs_of(const ListRequest& request) {
     catalogs.push_back(CLEW_TRY(target::Catalog::of_file(request.file, options)));
     return catalogs;
   }
-  const std::vector<pid_t> pids =
-      CLEW_TRY(find_chosen({.pids = request.pids, .name_patterns = request.name_patterns}));
+  const std::vector<pid_t> pids = CLEW_TRY(find_chosen(request.processes));
   if (pids.empty()) {
     return fail(ErrorCode::NotFound,
                 "nothing to list; name a process with -p PID or --name, or a file with --file");

@@ -9,14 +9,14 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "engine/chosen.h"
 
 namespace clew::engine {
 
 struct ListRequest {
   std::string pattern = "*";  // module!function
   // Of processes (what several of them have is listed once), …
-  std::vector<pid_t> pids = {};
-  std::vector<std::string> name_patterns = {};
+  Chosen processes = {};
   std::string file = "";  // … or of an ELF file.
   bool sites = false;     // Also whether entry and exits can be taken, and why not.
   bool types = false;  // Signatures from debug information; when few match they are shown anyway.

@@ -145,7 +145,7 @@ Expected<void> run_beside(const query::Text& text, pid_t process, int socket) {
   const query::Beside beside = CLEW_TRY(query::check_beside(text));
   Request request;
   request.text = text;
-  request.pids = {process};
+  request.processes.pids = {process};
   request.follow_forks = true;
   request.accept = check_columns;
   RowsToOwner rows(socket, beside.has_intervals);

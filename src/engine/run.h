@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "code/windows.h"
+#include "engine/chosen.h"
 #include "engine/join_account.h"
 #include "extension/extension.h"
 #include "output/request_graph.h"
@@ -35,9 +36,8 @@ struct GraphRequest {
 // What runs, and where.
 struct Request {
   query::Text text;
-  std::vector<pid_t> pids;
-  std::vector<std::string> name_patterns;  // All processes with such a name.
-  std::vector<std::string> command;        // Started by Clew, traced from its first constructor on.
+  Chosen processes;
+  std::vector<std::string> command;  // Started by Clew, traced from its first constructor on.
   std::vector<std::string> vocabulary_paths;
   std::vector<std::string> extensions;  // extension/extension.h, load().
   std::string extension_folder;         // Of those that come with Clew.

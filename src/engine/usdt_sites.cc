@@ -112,8 +112,7 @@ class UsdtLister {
       files[request_.file] = file_name_of(request_.file);
       return files;
     }
-    for (const pid_t pid :
-         CLEW_TRY(find_chosen({.pids = request_.pids, .name_patterns = request_.name_patterns}))) {
+    for (const pid_t pid : CLEW_TRY(find_chosen(request_.processes))) {
       for (const target::ProcessModule& module : CLEW_TRY(target::read_modules(pid)))
         files[module.open_path] = file_name_of(module.path);
     }

@@ -62,7 +62,9 @@ struct PlacesOf {
 void find_place(const TracepointDefinition& tracepoint, SourcePlaces& places) {
   for (const TracepointPlace& place : tracepoint.places) {
     places.kernel = places.kernel || is_kernel_source(place.source.kind);
-    places.process = places.process || is_process_source(place.source.kind);
+    if (!is_process_source(place.source.kind)) continue;
+    places.process = true;
+    places.modules.push_back(place.source.module);
   }
 }
 
@@ -78,8 +80,9 @@ void find_place(const SyntaxSource& source, const PlacesOf& text, const Reporter
     places.profile = places.profile || *kind == SourceKind::Profile;
     places.recording = places.recording || *kind == SourceKind::Recording;
     places.process = places.process || is_of_process;
-    if (is_of_process && is_everywhere(source.scope))
-      places.everywhere.push_back(module_of(source));
+    if (!is_of_process) return;
+    places.modules.push_back(module_of(source));
+    if (is_everywhere(source.scope)) places.everywhere.push_back(module_of(source));
     return;
   }
   const bool is_of_tracer = same_word(source.name, "begin") || same_word(source.name, "end");

@@ -43,6 +43,8 @@ struct SourcePlaces {
   bool stacks = false;     // The text has the word for a stack of a program.
   // Modules of functions that are traced in all processes (machine.Function): patterns.
   std::vector<std::string> everywhere{};
+  // Of all that is traced in processes: patterns; an empty one of a source that names none.
+  std::vector<std::string> modules{};
   // Of the whole text: what it says, whatever its names mean.
   std::optional<uint64_t> every_ns{};
   std::optional<uint64_t> for_ns{};

@@ -220,12 +220,17 @@ bool is_of_this_program(pid_t pid) {
 
 }  // namespace
 
+Expected<std::vector<Process>> list_others() {
+  std::vector<Process> others = CLEW_TRY(list_processes());
+  std::erase_if(others, [](const Process& one) { return is_of_this_program(one.pid()); });
+  return others;
+}
+
 Expected<std::vector<pid_t>> find_processes_with(std::string_view module_pattern) {
   const Pattern pattern = CLEW_TRY(Pattern::compile(module_pattern));
   std::vector<pid_t> found;
-  for (const Process& process : CLEW_TRY(list_processes())) {
-    if (!is_of_this_program(process.pid()) && has_module(process, pattern))
-      found.push_back(process.pid());
+  for (const Process& process : CLEW_TRY(list_others())) {
+    if (has_module(process, pattern)) found.push_back(process.pid());
   }
   return found;
 }

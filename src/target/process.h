@@ -68,6 +68,9 @@ std::string program_name(const Process& process);
 // list is made is left out too.
 Expected<std::vector<Process>> list_processes();
 
+// The same without those of the calling program: one that traces others is not what is looked for.
+Expected<std::vector<Process>> list_others();
+
 // Those whose comm, executable's file name, or first argument's file name matches the pattern
 // (`*`, `?`, `[..]`). The calling process is left out. No match is an empty list; InvalidQuery for
 // a broken pattern.

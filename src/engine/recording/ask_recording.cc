@@ -18,7 +18,7 @@ namespace clew::engine {
 namespace {
 
 Expected<void> check(const Request& request) {
-  if (!request.pids.empty() || !request.name_patterns.empty() || !request.command.empty()) {
+  if (request.processes.names_some() || !request.command.empty()) {
     return fail(ErrorCode::InvalidQuery,
                 "a recording is asked without processes; leave out -p, --name and -c");
   }

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that are chosen by whose they are: in control groups with the paths that runtimes of
+// containers and systemd give them, by user, by command line, and the newest of a name.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "live/tracer.h"
+#include "live/victim.h"
+
+namespace clew::live {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+const std::string kId = "4f9d3b1c0a7e5d2286b1c0ffee00aa55993377bb11dd22ee33ff44aa55bb66cc";
+
+// Where control groups of version 2 are, or those of systemd; empty: nowhere.
+fs::path mounted_groups() {
+  std::ifstream mounts("/proc/self/mounts");
+  std::string line;
+  fs::path of_systemd;
+  while (std::getline(mounts, line)) {
+    std::istringstream words(line);
+    std::string device;
+    std::string path;
+    std::string type;
+    std::string options;
+    words >> device >> path >> type >> options;
+    if (type == "cgroup2") return path;
+    if (type == "cgroup" && options.find("name=systemd") != std::string::npos) of_systemd = path;
+  }
+  return of_systemd;
+}
+
+class Whose : public testing::Test {
+ protected:
+  Whose()
+      : groups_(mounted_groups()),
+        root_(groups_ / ("clew-test-" + std::to_string(getpid()))),
+        name_("whose_" + std::to_string(getpid())) {
+    fs::copy_file(fs::path(CLEW_VICTIMS) / "sites", fs::path(CLEW_VICTIMS) / name_);
+  }
+  // A group goes when nothing is in it any more.
+  ~Whose() override {
+    fs::remove(fs::path(CLEW_VICTIMS) / name_);
+    for (auto group = made_.rbegin(); group != made_.rend(); ++group)
+      rmdir(group->c_str());
+  }
+
+  // Skips where groups cannot be made: in a container, or as an ordinary user.
+  bool put(pid_t pid, const std::string& path) {
+    fs::path group = root_;
+    std::error_code error;
+    if (groups_.empty()) return false;
+    if (fs::create_directory(group, error)) made_.push_back(group);
+    for (const fs::path& part : fs::path(path)) {
+      group /= part;
+      if (fs::create_directory(group, error)) made_.push_back(group);
+    }
+    std::ofstream procs(group / "cgroup.procs");
+    procs << pid << std::flush;
+    return procs.good();
+  }
+
+  [[nodiscard]] std::string calls_by_process() const {
+    return "from e in entry(\"" + name_ +
+           "!*\") group by e.pid select new { process = e.pid, "
+           "calls = count() }";
+  }
+
+  // Which processes have counted, of these, while each ran a round.
+  std::vector<pid_t> counted(std::vector<Victim*> victims, const std::vector<std::string>& who) {
+    Tracer tracer = Tracer::start(calls_by_process(), who);
+    for (Victim* victim : victims)
+      victim->run(1);
+    const Report report = tracer.finish();
+    EXPECT_EQ(report.status, 0) << report.error;
+    std::vector<pid_t> pids;
+    for (const nlohmann::json& row : report.rows)
+      pids.push_back(row.at("process").get<pid_t>());
+    return pids;
+  }
+
+  fs::path groups_;
+  fs::path root_;
+  std::string name_;
+  std::vector<fs::path> made_;
+};
+
+TEST_F(Whose, AContainersAreThoseInItsGroup) {
+  Victim inside(name_);
+  Victim outside(name_);
+  Victim in_other(name_);
+  const bool is_put = put(inside.pid(), "docker-" + kId + ".scope") &&
+                      put(in_other.pid(), "lxc.payload.web/init.scope");
+  if (!is_put) GTEST_SKIP() << "no control group can be made here";
+  const std::vector<Victim*> all = {&inside, &outside, &in_other};
+  EXPECT_EQ(counted(all, {"--container", kId.substr(0, 12)}), std::vector{inside.pid()});
+  EXPECT_EQ(counted(all, {"--container", "we?"}), std::vector{in_other.pid()});
+  EXPECT_EQ(counted(all, {"-n", name_, "--container", "web", "--container", kId}).size(), 2U);
+  EXPECT_EQ(counted(all, {"--cgroup", (root_ / "lxc.payload.web").string()}),
+            std::vector{in_other.pid()});
+}
+
+TEST_F(Whose, AUnitsAreThoseOfItsService) {
+  Victim inside(name_);
+  Victim outside(name_);
+  if (!put(inside.pid(), "system.slice/shop@1.service"))
+    GTEST_SKIP() << "no control group can be made here";
+  const std::vector<Victim*> all = {&inside, &outside};
+  EXPECT_EQ(counted(all, {"--unit", "shop@1"}), std::vector{inside.pid()});
+  EXPECT_EQ(counted(all, {"--unit", "shop@*.service", "-n", name_}), std::vector{inside.pid()});
+  const Report wrong = run_clew({"run", "--unit", "shp@1", "-n", name_, calls_by_process()});
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.error, HasSubstr("is of the unit 'shp@1'; did you mean 'shop@1'?"));
+}
+
+TEST_F(Whose, TheNewestIsTheOneThatBeganLast) {
+  Victim first(name_);
+  Victim second(name_);
+  EXPECT_EQ(counted({&first, &second}, {"--newest", name_}), std::vector{second.pid()});
+}
+
+TEST_F(Whose, SystemCallsAreThoseOfItsProcesses) {
+  if (geteuid() != 0) GTEST_SKIP() << "root alone sees the kernel's";
+  Victim inside(name_);
+  Victim outside(name_);
+  if (!put(inside.pid(), "libpod-" + kId + ".scope"))
+    GTEST_SKIP() << "no control group can be made here";
+  Tracer tracer = Tracer::start(
+      "from s in syscall(\"read\") group by s.pid select new { process = s.pid, calls = count() }",
+      {"--container", kId});
+  inside.run(1);
+  outside.run(1);
+  const Report report = tracer.finish();
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_EQ(report.rows[0].at("process"), inside.pid());
+}
+
+TEST_F(Whose, WhatNobodyIsIsToldByItsName) {
+  const Victim victim(name_);
+  const auto error_of = [&](const std::string& option, const std::string& value) {
+    const Report report = run_clew({"run", "-n", name_, option, value, calls_by_process()});
+    EXPECT_EQ(report.status, 1) << option;
+    return report.error;
+  };
+  EXPECT_THAT(error_of("--user", "no-such-user"), HasSubstr("no user is called 'no-such-user'"));
+  EXPECT_THAT(error_of("--user", "4294967000"), HasSubstr("is of the user '4294967000'"));
+  EXPECT_THAT(error_of("--cgroup", "/no/such"), HasSubstr("is in the control group '/no/such'"));
+  EXPECT_THAT(error_of("--command-line", "--no-such-word"),
+              HasSubstr("has in its command line '--no-such-word'"));
+  EXPECT_THAT(error_of("--container", "nobody"), HasSubstr("is in a container called 'nobody'"));
+}
+
+}  // namespace
+}  // namespace clew::live
