@@ -22,6 +22,7 @@ constexpr size_t kToldMax = 8;
 
 Expected<std::vector<target::Pattern>> patterns_of(const std::vector<std::string>& texts) {
   std::vector<target::Pattern> patterns;
+  patterns.reserve(texts.size());
   for (const std::string& text : texts)
     patterns.push_back(CLEW_TRY(target::Pattern::compile(text)));
   return patterns;
