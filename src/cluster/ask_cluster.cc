@@ -19,6 +19,7 @@
 #include "cluster/no_rows.h"
 #include "cluster/remote_answers.h"
 #include "cluster/root.h"
+#include "cluster/subjects.h"
 #include "cluster/wait.h"
 #include "engine/query_ends.h"
 #include "query/parse.h"
@@ -57,6 +58,8 @@ class ClusterRun {
   void wait(int stop_descriptor) const;
   Expected<void> bring_root();
   Expected<void> look_at_status();
+  Expected<void> wait_for_root();
+  Expected<void> take_complaints();
   Expected<void> begin_answer(const Status& status);
   [[nodiscard]] Expected<void> check_nodes(const Status& status) const;
   void tell_refusals(const Status& status);
@@ -81,6 +84,7 @@ class ClusterRun {
   int64_t heard_ns_ = 0;  // When a root answered first.
   std::optional<int64_t> end_ns_;
   bool is_ending_ = false;
+  bool has_told_wait_ = false;
   bool stands_ = false;
   int64_t ended_ns_ = INT64_MAX;  // Of the time of day.
   uint64_t silent_ = 0;           // Nodes that were said not to be heard any more.
@@ -160,8 +164,7 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
     CLEW_TRY(look_at_status());
     for (const AnsweredPane& pane : asker_->take())
       give(pane);
-    for (const std::string& complaint : bus_->take_complaints())
-      notices_.warning(complaint);
+    CLEW_TRY(take_complaints());
     // Nobody counts, and nobody ever did.
     if (is_ending_ && !answer_) break;
   }
@@ -179,12 +182,26 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
   return {};
 }
 
+// Who may not ask is never answered.
+Expected<void> ClusterRun::take_complaints() {
+  const std::string ask = fmt::format("'{}'", Subjects(request_.tenant).ask());
+  for (const std::string& complaint : bus_->take_complaints()) {
+    const bool is_of_asking = complaint.find(ask) != std::string::npos;
+    if (is_of_asking && !asker_->status()) return fail(ErrorCode::Refused, complaint);
+    notices_.warning(complaint);
+  }
+  return {};
+}
+
 // Until nodes count, or there are none, who can still come.
 Expected<void> ClusterRun::stand(int stop_descriptor) {
   while (!is_readable(stop_descriptor)) {
     wait(stop_descriptor);
     asker_->turn();
+    CLEW_TRY(take_complaints());
     const std::optional<Status>& status = asker_->status();
+    if (!asker_->stranger().empty())
+      return fail(ErrorCode::Refused, not_understood(request_.url, asker_->stranger()));
     if (!status && now() - begun_ns_ > kStandWait) {
       return fail(ErrorCode::NotFound,
                   fmt::format("no root answers at {}; 'clew root --cluster {}' "
@@ -237,20 +254,9 @@ Expected<void> ClusterRun::bring_root() {
 Expected<void> ClusterRun::look_at_status() {
   const std::optional<Status>& status = asker_->status();
   if (!status && !asker_->stranger().empty()) {
-    return fail(
-        ErrorCode::Refused,
-        fmt::format("the root of {} is not understood: {}; both need the same version of clew",
-                    request_.url, asker_->stranger()));
+    return fail(ErrorCode::Refused, not_understood(request_.url, asker_->stranger()));
   }
-  if (!status) {
-    // Behind a root that has gone without a word another one waits before it leads.
-    constexpr int64_t kMost = 12 * kSecond;
-    if (now() - begun_ns_ < kMost) return {};
-    if (!no_root_) return fail(ErrorCode::Io, fmt::format("no root answers at {}", request_.url));
-    return fail(ErrorCode::Refused,
-                fmt::format("no root answers at {}, where 'clew root' is to run: {}", request_.url,
-                            no_root_->message));
-  }
+  if (!status) return wait_for_root();
   if (heard_ns_ == 0) heard_ns_ = now();
   if (status->phase == Phase::Failed) return fail(ErrorCode::Io, status->reason);
   const bool is_known = !status->answered.empty() && status->phase != Phase::Installing;
@@ -260,6 +266,30 @@ Expected<void> ClusterRun::look_at_status() {
   if (answer_ && !end_ns_ && !is_ending_ && for_ns_ && status->phase == Phase::Running)
     end_ns_ = now() + static_cast<int64_t>(std::exchange(for_ns_, std::nullopt).value());
   return {};
+}
+
+// Behind a root that has gone without a word another one waits before it leads.
+Expected<void> ClusterRun::wait_for_root() {
+  constexpr int64_t kMost = 12 * kSecond;
+  constexpr int64_t kTold = 2 * kSecond;
+  constexpr int64_t kProblem = 4 * kSecond;  // What goes over by itself has gone by then.
+  const int64_t waited = now() - begun_ns_;
+  if (root_ && !root_->problem().empty() && waited > kProblem) {
+    return fail(ErrorCode::Io, fmt::format("no root answers at {}, and none can: {}", request_.url,
+                                           root_->problem()));
+  }
+  if (waited > kTold && !std::exchange(has_told_wait_, true)) {
+    notices_.made(no_root_ ? fmt::format("no root answers at {} so far; 'clew root' is to run there",
+                                         request_.url)
+                           : fmt::format("the root of {} has gone without a word: it is waited for, "
+                                         "and then this command's own takes over, {} s at most",
+                                         request_.url, kMost / kSecond));
+  }
+  if (waited < kMost) return {};
+  if (!no_root_) return fail(ErrorCode::Io, fmt::format("no root answers at {}", request_.url));
+  return fail(ErrorCode::Refused,
+              fmt::format("no root answers at {}, where 'clew root' is to run: {}", request_.url,
+                          no_root_->message));
 }
 
 Expected<void> ClusterRun::check_nodes(const Status& status) const {
@@ -353,6 +383,7 @@ Expected<void> stand(const ClusterRequest& request, int stop_descriptor, engine:
   const auto bus = CLEW_TRY(request.connect());
   const MachineClock clock;
   RemoteAnswers answers(*bus, clock, request.tenant, request.url);
+  answers.on_wait([&notices](const std::string& text) { notices.made(text); });
   CLEW_TRY(answers.begin());
   for (const AnswerSummary& one : CLEW_TRY(answers.list())) {
     if (one.query == request.name)

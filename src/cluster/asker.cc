@@ -30,6 +30,7 @@ Asker::Asker(Bus& bus, const Clock& clock, const std::string& tenant, Ask questi
 
 Expected<void> Asker::begin() {
   CLEW_TRY(bus_.subscribe(subjects_.status(question_.query)));
+  CLEW_TRY(bus_.subscribe(subjects_.status(kOfStrangers)));
   CLEW_TRY(bus_.subscribe(subjects_.row(question_.query)));
   ask();
   return {};
@@ -66,7 +67,8 @@ std::vector<NodeGap> Asker::gaps() const {
 
 void Asker::hear(const Message& message) {
   const auto said = read_as<Status>(message.bytes);
-  const bool is_status = message.subject == subjects_.status(question_.query);
+  const bool is_status = message.subject == subjects_.status(question_.query) ||
+                         message.subject == subjects_.status(kOfStrangers);
   if (is_status && !said) stranger_ = said.error().message;
   if (said) {
     if (said->query != question_.query) return;

@@ -38,8 +38,10 @@ constexpr int kWrongLastSequence = 10071;
 constexpr int kNameInUse = 10058;
 constexpr int kStreamNotFound = 10059;
 constexpr int kMessageNotFound = 10037;
-constexpr std::array kFull = {10077, 10047, 10028, 10023, 10002};
-constexpr std::array kNotAllowed = {10065, 10039, 10076, 10025, 10026, 10027};
+constexpr int kTooManyStreams = 10027;
+constexpr std::array kFull = {10077, 10047, 10028, kTooManyStreams, 10026, 10023, 10002};
+constexpr std::array kNotAllowed = {10065, 10025};
+constexpr std::array kSwitchedOff = {10039, 10076};
 
 std::span<const std::byte> span_of(std::string_view text) {
   return std::as_bytes(std::span(text));
@@ -77,12 +79,35 @@ bool is_one_of(std::span<const int> numbers, int number) {
 // Of an answer that has one.
 Error api_error(const json& answer, std::string_view what) {
   const int number = error_in(answer);
-  const std::string text = text_in(object_in(answer, "error"), "description");
+  std::string text = text_in(object_in(answer, "error"), "description");
+  if (is_one_of(kSwitchedOff, number)) {
+    text = "the server keeps no logs for this user: its account needs 'jetstream: enabled' in the "
+           "server's configuration";
+  }
   ErrorCode code = ErrorCode::Io;
   if (is_one_of(kFull, number)) code = ErrorCode::Limit;
   if (is_one_of(kNotAllowed, number) || number == kNameInUse || number == kWrongLastSequence)
     code = ErrorCode::Refused;
   return {code, fmt::format("{}: {}", what, text.empty() ? "the bus gives no reason" : text)};
+}
+
+std::string cannot_be_made(const std::string& stream) {
+  return fmt::format("'{}' cannot be made", stream);
+}
+
+// What a server has to have for a stream, where it says only that it has not.
+Error making_error(const json& answer, const json& stream) {
+  Error error = api_error(answer, cannot_be_made(text_in(stream, "name")));
+  if (error_in(answer) == kTooManyStreams) {
+    error.message += "; each tenant needs two: max_streams of its account";
+  } else if (const uint64_t most = number_in(stream, "max_bytes");
+             error.code == ErrorCode::Limit && most != 0) {
+    error.message += fmt::format(
+        "; it takes {} MiB of the server's disk, and of max_file where the configuration says that "
+        "of the server or the account",
+        most >> 20);
+  }
+  return error;
 }
 
 json stream_of(std::string_view log, std::string_view pattern, uint64_t most_bytes, int replicas) {
@@ -327,7 +352,7 @@ Expected<std::optional<uint64_t>> NatsEnd::store(const NatsRequest& request,
 
 Expected<void> NatsEnd::make_stream(const json& stream) {
   const std::string name = text_in(stream, "name");
-  const std::string what = fmt::format("'{}' cannot be made", name);
+  const std::string what = cannot_be_made(name);
   json answer = CLEW_TRY(ask_api("STREAM.CREATE." + name, stream, kMakingTakes));
   if (error_in(answer) == kNameInUse) {
     answer = CLEW_TRY(ask_api("STREAM.INFO." + name, json::object()));
@@ -337,7 +362,7 @@ Expected<void> NatsEnd::make_stream(const json& stream) {
     }
     answer = CLEW_TRY(ask_api("STREAM.UPDATE." + name, stream, kMakingTakes));
   }
-  if (answer.contains("error")) return tl::unexpected(api_error(answer, what));
+  if (answer.contains("error")) return tl::unexpected(making_error(answer, stream));
   const json made = object_in(answer, "config");
   if (made.value("allow_direct", json()) == json(true)) return {};
   return fail(ErrorCode::Refused,

@@ -9,7 +9,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -28,6 +30,7 @@ struct NatsOptions {
   std::string credentials_file{};  // A .creds file, in place of a user and password in the URL.
   // Inboxes begin so; permissions can give each member its own.
   std::string inbox_prefix = "_INBOX";
+  std::optional<size_t> only_server{};  // Of several; each is held to the first one's name.
   int replicas = 1;  // Of the logs and buckets that this end makes: 1, or 3 of a cluster's servers.
   std::chrono::milliseconds timeout{2000};
 };

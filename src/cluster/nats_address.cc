@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -57,33 +58,45 @@ bool is_host(std::string_view host) {
   });
 }
 
-// "host:port", "host", "[::1]:port".
-bool take_server(std::string_view text, NatsAddress& address) {
+// Why a text that begins with no scheme of ours is none: the scheme that it has, if it has one.
+std::string wrong_scheme(std::string_view text) {
+  constexpr size_t kSchemeMax = 16;
+  const size_t end = std::min(text.find("://"), text.size());
+  const bool is_scheme = end > 0 && end < text.size() && end <= kSchemeMax &&
+                         std::all_of(text.begin(), text.begin() + static_cast<ptrdiff_t>(end),
+                                     [](char one) { return one >= 'a' && one <= 'z'; });
+  return is_scheme ? fmt::format("it begins with {}://", text.substr(0, end))
+                   : std::string("nats:// or tls:// is missing in front");
+}
+
+// "host:port", "host", "[::1]:port". Gives what is wrong with it.
+std::string_view take_server(std::string_view text, NatsAddress& address) {
+  constexpr std::string_view kNoHost = "it has no right host";
   std::string_view host = text;
   std::string_view port;
   const bool has_brackets = text.substr(0, 1) == "[";
   const size_t host_end = has_brackets ? text.find(']') : std::string_view::npos;
-  if (has_brackets && host_end == std::string_view::npos) return false;
+  if (has_brackets && host_end == std::string_view::npos) return kNoHost;
   const size_t colon = text.find(':', has_brackets ? host_end : 0);
   if (colon != std::string_view::npos) {
     host = text.substr(0, colon);
     port = text.substr(colon + 1);
   }
   if (has_brackets) {
-    if (host.back() != ']') return false;
+    if (host.back() != ']') return kNoHost;
     host = host.substr(1, host.size() - 2);
   }
   uint16_t number = kUsualPort;
   if (colon != std::string_view::npos) {
     const auto read = std::from_chars(port.data(), port.data() + port.size(), number);
     if (read.ec != std::errc() || read.ptr != port.data() + port.size() || number == 0)
-      return false;
+      return "its port is no number from 1 to 65535";
   }
-  if (!is_host(host)) return false;
+  if (!is_host(host)) return kNoHost;
   address.hosts.emplace_back(host);
   address.servers.push_back(has_brackets ? fmt::format("nats://[{}]:{}", host, number)
                                          : fmt::format("nats://{}:{}", host, number));
-  return true;
+  return {};
 }
 
 bool take_secrets(std::string_view text, NatsAddress& address) {
@@ -103,13 +116,15 @@ bool take_secrets(std::string_view text, NatsAddress& address) {
 
 }  // namespace
 
+std::string NatsAddress::shown(size_t server) const {
+  const std::string& one = servers[server];
+  return is_tls ? fmt::format("tls{}", std::string_view(one).substr(one.find(':'))) : one;
+}
+
 std::string NatsAddress::shown() const {
   std::string all;
-  for (const std::string& server : servers) {
-    all += all.empty() ? "" : ",";
-    all +=
-        is_tls ? fmt::format("tls{}", std::string_view(server).substr(server.find(':'))) : server;
-  }
+  for (size_t i = 0; i < servers.size(); ++i)
+    all += (i == 0 ? "" : ",") + shown(i);
   return all;
 }
 
@@ -127,7 +142,7 @@ Expected<NatsAddress> parse_nats_address(std::string_view text) {
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     const bool is_tls = one.substr(0, kTlsScheme.size()) == kTlsScheme;
     if (!is_tls && one.substr(0, kPlainScheme.size()) != kPlainScheme)
-      return no_address(one, "it does not begin so");
+      return no_address(one, wrong_scheme(one));
     if (!address.servers.empty() && is_tls != address.is_tls)
       return no_address(one, "some of its servers have TLS and some have not");
     address.is_tls = is_tls;
@@ -138,7 +153,8 @@ Expected<NatsAddress> parse_nats_address(std::string_view text) {
       one = one.substr(at + 1);
     }
     if (!one.empty() && one.back() == '/') one.remove_suffix(1);
-    if (!take_server(one, address)) return no_address(one, "it has no right host and port");
+    if (const std::string_view wrong = take_server(one, address); !wrong.empty())
+      return no_address(one, wrong);
   }
   return address;
 }

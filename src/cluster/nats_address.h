@@ -4,6 +4,7 @@
 // of it has no secrets.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,7 @@ struct NatsAddress {
   std::string token;
 
   [[nodiscard]] std::string shown() const;
+  [[nodiscard]] std::string shown(size_t server) const;  // One of them.
 };
 
 // Whether what is sent there stays on this machine: "localhost", 127.x.y.z, ::1.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/nats_address.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace clew::cluster {
@@ -49,6 +50,19 @@ TEST(NatsAddress, ThatIsNoneIsRefusedInOneLine) {
     EXPECT_EQ(refused.error().code, ErrorCode::InvalidQuery);
     EXPECT_EQ(refused.error().message.find('\n'), std::string::npos);
   }
+}
+
+TEST(NatsAddress, ThatIsNoneSaysWhatIsWrongWithIt) {
+  const auto error_of = [](std::string_view text) {
+    const auto refused = parse_nats_address(text);
+    return refused ? std::string() : refused.error().message;
+  };
+  EXPECT_EQ(error_of("http://a:4222"),
+            "'http://a:4222' is no address of a cluster: it begins with http://; one is "
+            "nats://host:4222 or tls://host:4222");
+  EXPECT_THAT(error_of("a"), testing::HasSubstr("nats:// or tls:// is missing in front"));
+  EXPECT_THAT(error_of("nats://a:x"), testing::HasSubstr("its port is no number from 1 to 65535"));
+  EXPECT_THAT(error_of("nats://[::1"), testing::HasSubstr("it has no right host"));
 }
 
 TEST(NatsAddress, OfLoopbackIsToldFromNamesThatLookLikeIt) {

@@ -5,17 +5,19 @@
 #include <array>
 #include <charconv>
 #include <condition_variable>
+#include <fstream>
 #include <mutex>
 #include <set>
 
 #include <fmt/format.h>
-#include <netdb.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "cluster/nats_errors.h"
+#include "cluster/nats_greeting.h"
 #include "cluster/subject.h"
 
 namespace clew::cluster {
@@ -31,7 +33,8 @@ struct NatsConnection::Shared {
   std::set<std::string> asked_subjects;                  // While they are awaited.
   std::set<std::string> refused_subjects;                // Of these.
   std::string pattern;  // Whose refusal subscribe() tells, if there is one.
-  uint64_t losses = 0;  // Of the connection, so far.
+  std::set<std::string> told;  // Refusals that were complained of: what is sent again and again.
+  uint64_t losses = 0;         // Of the connection, so far.
 };
 
 namespace {
@@ -42,6 +45,8 @@ constexpr int64_t kReconnectJitterMs = 100;
 // A server that says nothing for three of these is gone.
 constexpr int64_t kPingMs = 5000;
 constexpr int kPingsMax = 2;
+constexpr size_t kUrlMax = 512;
+constexpr size_t kToldMax = 64;
 constexpr std::string_view kSystemCertificates = "/etc/ssl/certs/ca-certificates.crt";
 
 std::string random_word() {
@@ -81,52 +86,8 @@ std::string header_of(natsMsg* message, const char* name) {
   return natsMsgHeader_Get(message, name, &value) == NATS_OK && value != nullptr ? value : "";
 }
 
-// Of those that are not known to this machine, the first.
-std::optional<std::string> unknown_host(const NatsAddress& address) {
-  for (const std::string& host : address.hosts) {
-    addrinfo* found = nullptr;
-    const int error = getaddrinfo(host.c_str(), nullptr, nullptr, &found);
-    if (error != 0) return host;
-    freeaddrinfo(found);
-  }
-  return std::nullopt;
-}
-
-// Why a connection could not be made, in a user's words.
-Error connection_error(natsStatus status, const NatsAddress& address) {
-  const std::string where = address.shown();
-  const std::string text = last_text();
-  switch (status) {
-    case NATS_CONNECTION_AUTH_FAILED:
-      return {ErrorCode::Refused, fmt::format("{} does not let this user in", where)};
-    case NATS_SSL_ERROR:
-      return {ErrorCode::Refused,
-              fmt::format("the certificate of {} is not trusted: {}", where, text)};
-    case NATS_SECURE_CONNECTION_REQUIRED:
-      return {ErrorCode::Refused, fmt::format("{} wants TLS: a URL that begins tls://", where)};
-    case NATS_SECURE_CONNECTION_WANTED:
-      return {ErrorCode::Refused, fmt::format("{} has no TLS", where)};
-    case NATS_PROTOCOL_ERROR:
-      if (!address.is_tls) break;
-      return {ErrorCode::Refused,
-              fmt::format("{} ended the connection; it may want a certificate of this end", where)};
-    default:
-      break;
-  }
-  if (const auto host = unknown_host(address)) {
-    return {ErrorCode::NotFound,
-            fmt::format("no bus answers at {}: no machine is known as '{}'", where, *host)};
-  }
-  if (status == NATS_NO_SERVER) {
-    return {ErrorCode::Io,
-            fmt::format("no bus answers at {}: no NATS server listens there, or no way leads to it",
-                        where)};
-  }
-  return {ErrorCode::Io, fmt::format("no bus answers at {}: {}", where, text)};
-}
-
 tl::unexpected<Error> failed(std::string_view what) {
-  return fail(ErrorCode::Io, fmt::format("{}: {}", what, last_text()));
+  return fail(ErrorCode::Io, fmt::format("{}: {}", what, without_place(last_text())));
 }
 
 using OptionsHandle = std::unique_ptr<natsOptions, decltype(&natsOptions_Destroy)>;
@@ -137,6 +98,18 @@ Expected<void> check_file(const std::string& path) {
   return fail(ErrorCode::NotFound, fmt::format("'{}' cannot be read", path));
 }
 
+// libnats looks only when a server asks.
+Expected<void> check_credentials(const std::string& path) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("-----BEGIN USER NKEY SEED-----") != std::string::npos) return {};
+  }
+  return fail(ErrorCode::Refused,
+              fmt::format("'{}' has no credentials of NATS: a file that 'nsc generate creds' makes "
+                          "has a user's JWT and nkey",
+                          path));
+}
+
 Expected<void> set_tls(natsOptions* set, const NatsOptions& options, const NatsAddress& address) {
   const std::string ca_file =
       options.ca_file.empty() ? std::string(kSystemCertificates) : options.ca_file;
@@ -145,7 +118,7 @@ Expected<void> set_tls(natsOptions* set, const NatsOptions& options, const NatsA
   if (status == NATS_OK) status = natsOptions_LoadCATrustedCertificates(set, ca_file.c_str());
   if (status != NATS_OK) {
     return fail(ErrorCode::Refused,
-                fmt::format("'{}' has no certificates: {}", ca_file, last_text()));
+                fmt::format("'{}' has no certificates: {}", ca_file, without_place(last_text())));
   }
   // libnats holds all servers to one name; without it, to none.
   status = natsOptions_SetExpectedHostname(set, address.hosts[0].c_str());
@@ -158,7 +131,7 @@ Expected<void> set_tls(natsOptions* set, const NatsOptions& options, const NatsA
   if (status == NATS_OK) return {};
   return fail(ErrorCode::Refused,
               fmt::format("'{}' and '{}' are no certificate and its key: {}",
-                          options.certificate_file, options.key_file, last_text()));
+                          options.certificate_file, options.key_file, without_place(last_text())));
 }
 
 Expected<void> set_secrets(natsOptions* set, const NatsOptions& options,
@@ -170,6 +143,7 @@ Expected<void> set_secrets(natsOptions* set, const NatsOptions& options,
     status = natsOptions_SetToken(set, address.token.c_str());
   if (status == NATS_OK && !options.credentials_file.empty()) {
     CLEW_TRY(check_file(options.credentials_file));
+    CLEW_TRY(check_credentials(options.credentials_file));
     status =
         natsOptions_SetUserCredentialsFromFiles(set, options.credentials_file.c_str(), nullptr);
   }
@@ -213,8 +187,10 @@ Expected<void> set_behaviour(natsOptions* set, const NatsOptions& options,
 Expected<std::unique_ptr<NatsConnection>> NatsConnection::open(const NatsOptions& options) {
   CLEW_TRY(check_subject(options.inbox_prefix));
   NatsAddress address = CLEW_TRY(parse_nats_address(options.url));
+  if (options.only_server) address.servers = {address.servers.at(*options.only_server)};
   auto connection = std::make_unique<NatsConnection>(options, std::move(address));
   CLEW_TRY(connection->connect());
+  CLEW_TRY(connection->check_server());
   return connection;
 }
 
@@ -251,16 +227,29 @@ Expected<void> NatsConnection::connect() {
   const natsStatus status = natsConnection_Connect(&connection_, made);
   if (status != NATS_OK) {
     connection_ = nullptr;
-    return tl::unexpected(connection_error(status, address_));
+    return tl::unexpected(connection_error(status, last_text(), options_, address_));
   }
   (void)closure.release();  // on_closed frees it.
   if (natsConnection_HasHeaderSupport(connection_) != NATS_OK) {
+    CLEW_TRY(check_server());
     return fail(ErrorCode::Refused,
                 fmt::format("{} is too old: NATS 2.9 or newer is needed", address_.shown()));
   }
   inbox_subscription_ = CLEW_TRY(listen(inbox_, {}));
   answers_subscription_ = CLEW_TRY(listen(answers_ + "*", {}));
   return {};
+}
+
+// Which version it is, libnats keeps to itself. With TLS it is not asked: a connection that ends
+// before the handshake is an error in the server's log. Whoever makes a log there learns it, too.
+Expected<void> NatsConnection::check_server() const {
+  std::array<char, kUrlMax> url{};
+  const bool is_known = natsConnection_GetConnectedUrl(connection_, url.data(), url.size()) ==
+                        NATS_OK;
+  if (address_.is_tls || !is_known) return {};
+  const auto greeting = greet_nats(url.data(), url.data(), options_.timeout);
+  if (!greeting) return {};  // It has answered libnats.
+  return check_version(*greeting, url.data());
 }
 
 void NatsConnection::disconnect() {
@@ -383,7 +372,9 @@ Expected<natsSubscription*> NatsConnection::listen(const std::string& pattern,
   }
   if (!is_refused) return handle;
   natsSubscription_Destroy(handle);
-  return fail(ErrorCode::Refused, fmt::format("this end may not subscribe to '{}'", pattern));
+  const bool is_own = pattern == inbox_ || pattern == answers_ + "*";
+  return fail(ErrorCode::Refused,
+              not_permitted("subscribe to", is_own ? options_.inbox_prefix + ".>" : pattern));
 }
 
 Expected<void> NatsConnection::send(const NatsRequest& request, const std::string& reply) {
@@ -448,8 +439,8 @@ Expected<std::vector<NatsReply>> NatsConnection::ask(std::span<const NatsRequest
     return replies;
   }
   if (!shared_->refused_subjects.empty()) {
-    return fail(ErrorCode::Refused, fmt::format("this end may not publish to '{}'",
-                                                *shared_->refused_subjects.begin()));
+    return fail(ErrorCode::Refused,
+                not_permitted("publish to", *shared_->refused_subjects.begin()));
   }
   if (shared_->losses != losses) return fail(ErrorCode::Io, "the connection to the bus was lost");
   return fail(ErrorCode::Io, fmt::format("no answer of the bus within {} ms", timeout.count()));
@@ -506,8 +497,10 @@ void NatsConnection::on_error(natsConnection* connection, natsSubscription*, nat
     if (is_pattern) shared.pattern.clear();
     shared.changed.notify_one();
     if (is_asked || is_pattern) return;
+    text = not_permitted(text);
+    const bool is_known = shared.told.size() >= kToldMax || !shared.told.insert(text).second;
+    if (is_known) return;
   }
-  if (status == NATS_NOT_PERMITTED) text = "the server does not permit this end something: " + text;
   if (status == NATS_SLOW_CONSUMER) text = "messages come faster than they are taken";
   shared.arrivals.complain(text.empty() ? fmt::format("libnats: {}", natsStatus_GetText(status))
                                         : std::move(text));
@@ -524,7 +517,12 @@ void NatsConnection::on_disconnected(natsConnection*, void* closure) {
 }
 
 void NatsConnection::on_reconnected(natsConnection*, void* closure) {
-  (*static_cast<std::shared_ptr<Shared>*>(closure))->arrivals.ring();
+  Shared& shared = **static_cast<std::shared_ptr<Shared>*>(closure);
+  {
+    const std::lock_guard lock(shared.mutex);
+    shared.told.clear();  // The server may have other lists by now.
+  }
+  shared.arrivals.ring();
 }
 
 void NatsConnection::on_closed(natsConnection* connection, void* closure) {

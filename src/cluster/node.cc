@@ -55,11 +55,7 @@ Expected<void> Node::begin() {
 }
 
 void Node::turn() {
-  // What was said meanwhile was said to nobody.
-  if (!std::exchange(was_connected_, bus_.is_connected()) && was_connected_) {
-    is_want_known_ = false;
-    wants_beat_ = true;
-  }
+  look_at_bus();
   while (const std::optional<Message> message = bus_.next())
     hear(*message);
   if (!is_want_known_ && was_connected_ && clock_.monotonic_ns() >= next_read_ns_) read_want();
@@ -72,6 +68,18 @@ void Node::turn() {
   send_heritage();
   forget_closed();
   if (wants_beat_ || clock_.monotonic_ns() >= next_beat_ns_) beat();
+}
+
+void Node::look_at_bus() {
+  const bool is_connected = bus_.is_connected();
+  if (std::exchange(was_connected_, is_connected) == is_connected) return;
+  notes_.emplace_back(is_connected
+                          ? "the bus is reached again"
+                          : "the bus is not reached: what is counted is kept, and sent later");
+  if (!is_connected) return;
+  // What was said meanwhile was said to nobody.
+  is_want_known_ = false;
+  wants_beat_ = true;
 }
 
 int64_t Node::next_ns() const {

@@ -88,6 +88,7 @@ class Node {
   };
 
   Expected<void> inherit();
+  void look_at_bus();
   void hear(const Message& message);
   void hear(const Again& again);
   void forget(const SafePanes& safe);

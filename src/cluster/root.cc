@@ -88,7 +88,7 @@ void Root::lead() {
   if (now < next_lead_ns_) return;
   next_lead_ns_ = now + kLeadPeriod;
   const auto known = bus_.get(bucket_of(options_.tenant), kRootKey);
-  if (!known) return tell_refusal(known.error());
+  if (!known) return tell_problem(known.error());
   const Revised key = known->value_or(Revised{});
   if (key.revision != std::exchange(leader_revision_, key.revision)) leader_seen_ns_ = now;
   const auto leader = read_as<Leader>(key.bytes);
@@ -104,18 +104,21 @@ void Root::lead() {
     leads_ = false;
   }
   const bool is_vacant = key.bytes.empty() || now - leader_seen_ns_ >= options_.takeover_ns;
-  if (!is_ours && (!is_vacant || (store_ == nullptr && has_stored_queries()))) return;
+  const bool may_lead = is_ours || (is_vacant && (store_ != nullptr || !has_stored_queries()));
+  if (!may_lead) return key.bytes.empty() ? void() : stand_by(leader);
   const auto put = bus_.put(bucket_of(options_.tenant), kRootKey,
                             to_bytes(Leader{.root = options_.name}), key.revision);
   if (put) leader_revision_ = *put;
-  if (!put) tell_refusal(put.error());
+  if (!put) tell_problem(put.error());
   if (put) renewed_ns_ = now;
+  if (put) problem_.clear();
   // Whether it happened is seen the next time.
   if (!put || leads_) return;
   const auto taken = take_over();
   leads_ = taken.has_value();
   if (!leads_) return;
   notes_.emplace_back("this root leads");
+  stands_by_.clear();
   // Who is there?
   (void)bus_.publish(subjects_.control_of_all(), to_bytes(greeting()));
 }
@@ -214,7 +217,8 @@ void Root::hear(const Message& message) {
     const auto asked = read_as<Ask>(message.bytes);
     asked ? ask(*asked) : note_unread(message, asked.error());
   } else if (message.subject == subjects_.read()) {
-    if (const auto read = read_as<Read>(message.bytes)) reply(*read);
+    const auto read = read_as<Read>(message.bytes);
+    read ? reply(*read) : note_unread(message, read.error());
   } else if (message.subject.starts_with(subjects_.beat(""))) {
     const auto said = read_as<Beat>(message.bytes);
     said ? beat(message, *said) : note_unread(message, said.error());

@@ -61,6 +61,8 @@ class Root {
   void end(const std::string& query);
   // Another root may lead at once.
   Expected<void> leave();
+  // Why it cannot lead, as it was told last; empty: it can, or another one does.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
   // For Prometheus.
   [[nodiscard]] std::string metrics() const;
   // What happened, in words, since the last time: for people.
@@ -154,7 +156,8 @@ class Root {
   [[nodiscard]] Pane closed_by_all(const Asked& asked) const;
   [[nodiscard]] bool is_alive(const Member& member) const;
   [[nodiscard]] Control greeting() const;
-  void tell_refusal(const Error& error);
+  void tell_problem(const Error& error);
+  void stand_by(const Expected<Leader>& leader);
   void tell_forger(const std::string& subject, const std::string& node);
 
   Bus& bus_;
@@ -184,7 +187,9 @@ class Root {
   uint64_t forgotten_ = 0;    // Up to here the log is forgotten.
   int64_t next_commit_ns_ = 0;
   bool is_unsafe_ = false;  // The store fails.
-  std::string refusal_;     // By the server, as it was told last.
+  std::string forger_;      // As it was told last.
+  std::string problem_;
+  std::string stands_by_;  // Which root leads.
   Ended ended_;
   int64_t next_tell_ns_ = 0;
   std::vector<std::string> notes_;

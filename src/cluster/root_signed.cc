@@ -55,17 +55,26 @@ void Root::tell_forger(const std::string& subject, const std::string& node) {
     if (std::exchange(asked.strangers[who], why) != why) asked.has_news = true;
   }
   const std::string note = fmt::format("node {}: {}", who, why);
-  if (std::exchange(refusal_, note) != note) notes_.push_back(note);
+  if (std::exchange(forger_, note) != note) notes_.push_back(note);
 }
 
-// What is not permitted is tried again, in case that changes, and told once.
-void Root::tell_refusal(const Error& error) {
-  // That another root was faster is one, too, and is as it should be.
-  const bool is_new = error.code == ErrorCode::Refused && error.message != refusal_ &&
-                      error.message.find("may not") != std::string::npos;
-  if (!is_new) return;
-  refusal_ = error.message;
-  notes_.push_back("the server does not permit what a root does: " + error.message);
+// What fails is tried again, in case that changes, and told once.
+void Root::tell_problem(const Error& error) {
+  // That another root was faster is a refusal, too, and is as it should be.
+  const bool was_late =
+      error.code == ErrorCode::Refused && error.message.find("may not") == std::string::npos;
+  if (was_late || std::exchange(problem_, error.message) == error.message) return;
+  notes_.push_back("this root cannot do its work at present: " + error.message);
+}
+
+// Another one leads: one of another version of clew has a name that is not read.
+void Root::stand_by(const Expected<Leader>& leader) {
+  std::string by = leader ? leader->root : "of another version of clew";
+  if (!leader) problem_ = leader.error().message + "; all roots need the same version of clew";
+  if (std::exchange(stands_by_, by) == by) return;
+  notes_.push_back(leader ? fmt::format("root {} leads, and this one stands by", by)
+                          : fmt::format("a root {} leads, and this one stands by: {}", by,
+                                        leader.error().message));
 }
 
 }  // namespace clew::cluster

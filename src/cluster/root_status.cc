@@ -77,6 +77,12 @@ void Root::keep_lost(const std::string& node) {
 void Root::note_unread(const Message& message, const Error& why) {
   if (why.code != ErrorCode::Refused || unread_.size() >= kUnreadMax) return;
   const bool is_beat = message.subject.starts_with(subjects_.beat(""));
+  if (message.subject == subjects_.ask()) {
+    const Status said{.query = std::string(kOfStrangers), .root = options_.name};
+    (void)bus_.publish(subjects_.status(kOfStrangers), to_bytes(said));
+  } else if (!is_beat) {
+    (void)bus_.publish(subjects_.found(kOfStrangers), to_bytes(Found{}));
+  }
   const std::string who =
       is_beat ? std::string(Subjects::node_of(message.subject)) : std::string("who asks");
   std::string text = why.message + "; all need the same version of clew";

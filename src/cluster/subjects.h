@@ -11,6 +11,16 @@
 
 namespace clew::cluster {
 
+// In place of a query or a reader: what a root says to those whose messages it cannot read, as they
+// are of another version of clew. That can be told from its answer's first bytes.
+inline constexpr std::string_view kOfStrangers = "_others";
+
+// What whoever hears that says.
+inline std::string not_understood(std::string_view url, std::string_view why) {
+  return fmt::format("the root of {} is not understood: {}; both need the same version of clew", url,
+                     why);
+}
+
 class Subjects {
  public:
   explicit Subjects(std::string_view tenant) : prefix_(fmt::format("clew.{}.", tenant)) {}

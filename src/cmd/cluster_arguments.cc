@@ -2,22 +2,16 @@
 #include "cmd/cluster_arguments.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "cluster/bus_nats.h"
 #include "cluster/nats_address.h"
 #include "cmd/parse_arguments.h"
 
 namespace clew::cmd {
 
-CLI::Option* declare_cluster(CLI::App& app, ClusterArguments& arguments) {
-  CLI::Option* const url =
-      app.add_option("--cluster", arguments.url,
-                     "the cluster's servers of NATS: nats://HOST:4222 or tls://HOST:4222")
-          ->check([](const std::string& text) {
-            return text.empty() ? std::string("the cluster's URL is empty") : std::string();
-          });
+void declare_identity(CLI::App& app, ClusterArguments& arguments, CLI::Option* url) {
   const auto with_url = [&](const char* name, std::string& value, const char* what) {
     app.add_option(name, value, what)->needs(url);
   };
@@ -26,7 +20,19 @@ CLI::Option* declare_cluster(CLI::App& app, ClusterArguments& arguments) {
   with_url("--certificate", arguments.certificate_file,
            "the certificate of this end, where the server wants one (PEM)");
   with_url("--key", arguments.key_file, "the key of --certificate (PEM)");
+  app.get_option("--certificate")->needs(app.get_option("--key"));
+  app.get_option("--key")->needs(app.get_option("--certificate"));
   with_url("--credentials", arguments.credentials_file, "a file of NATS credentials");
+}
+
+CLI::Option* declare_cluster(CLI::App& app, ClusterArguments& arguments) {
+  CLI::Option* const url =
+      app.add_option("--cluster", arguments.url,
+                     "the cluster's servers of NATS: nats://HOST:4222 or tls://HOST:4222")
+          ->check([](const std::string& text) {
+            return text.empty() ? std::string("the cluster's URL is empty") : std::string();
+          });
+  declare_identity(app, arguments, url);
   app.add_option("--replicas", arguments.replicas,
                  "on how many of the servers logs and keys are kept: 1 or 3")
       ->needs(url)
@@ -34,19 +40,44 @@ CLI::Option* declare_cluster(CLI::App& app, ClusterArguments& arguments) {
   return url;
 }
 
+cluster::NatsOptions nats_options(const ClusterArguments& arguments, const std::string& kind) {
+  std::string inbox = "_INBOX." + kind;
+  std::replace(inbox.begin(), inbox.end(), ' ', '.');
+  return {.url = arguments.url,
+          .name = "clew " + kind,
+          .ca_file = arguments.ca_file,
+          .certificate_file = arguments.certificate_file,
+          .key_file = arguments.key_file,
+          .credentials_file = arguments.credentials_file,
+          .inbox_prefix = std::move(inbox),
+          .replicas = arguments.replicas};
+}
+
+namespace {
+
+// What is for TLS does nothing without it, and whoever gives it wants it.
+Expected<void> check_tls(const ClusterArguments& arguments) {
+  const auto address = cluster::parse_nats_address(arguments.url);
+  const bool is_plain = address && !address->is_tls;
+  for (const auto& [option, value] : {std::pair("--ca", &arguments.ca_file),
+                                      std::pair("--certificate", &arguments.certificate_file)}) {
+    if (!is_plain || value->empty()) continue;
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("{} is for TLS, and {} has none: its URL begins tls:// where the server "
+                            "has TLS",
+                            option, address->shown()));
+  }
+  return {};
+}
+
+}  // namespace
+
 Expected<std::unique_ptr<cluster::Bus>> connect(const ClusterArguments& arguments,
                                                 const std::string& kind, const std::string& name) {
+  CLEW_TRY(check_tls(arguments));
   const bool has_name = !name.empty();
-  auto connected = cluster::connect_nats(
-      {.url = arguments.url,
-       .name = has_name ? fmt::format("clew {} {}", kind, name) : fmt::format("clew {}", kind),
-       .ca_file = arguments.ca_file,
-       .certificate_file = arguments.certificate_file,
-       .key_file = arguments.key_file,
-       .credentials_file = arguments.credentials_file,
-       .inbox_prefix =
-           has_name ? fmt::format("_INBOX.{}.{}", kind, name) : fmt::format("_INBOX.{}", kind),
-       .replicas = arguments.replicas});
+  auto connected =
+      cluster::connect_nats(nats_options(arguments, has_name ? kind + " " + name : kind));
   const bool is_others =
       !connected && has_name && connected.error().message.find("_INBOX.") != std::string::npos;
   if (!is_others) return connected;

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "cluster/bus.h"
+#include "cluster/bus_nats.h"
 
 namespace clew::cmd {
 
@@ -24,6 +25,10 @@ struct ClusterArguments {
   int replicas = 1;
 };
 
+// --ca, --certificate, --key, --credentials and --tenant.
+void declare_identity(CLI::App& app, ClusterArguments& arguments, CLI::Option* url);
+// How to connect, as `kind`.
+cluster::NatsOptions nats_options(const ClusterArguments& arguments, const std::string& kind);
 // Gives the option --cluster.
 CLI::Option* declare_cluster(CLI::App& app, ClusterArguments& arguments);
 // One more end of the bus: "node" and its name. A server's operator sees "clew node n1", and can

@@ -18,6 +18,7 @@
 
 #include "cluster/clock.h"
 #include "cluster/metrics_server.h"
+#include "cluster/names.h"
 #include "cluster/node.h"
 #include "cluster/roles.h"
 #include "cluster/root.h"
@@ -195,7 +196,7 @@ Expected<void> run_root(const RootArguments& arguments) {
   if (!arguments.store.empty()) store = CLEW_TRY(cluster::Store::open(arguments.store));
   const auto bus = CLEW_TRY(connect(arguments.cluster, "root", arguments.name));
   cluster::Root root(*bus, clock,
-                     {.name = fmt::format("{}-{}", arguments.name, getpid()),
+                     {.name = cluster::new_name(arguments.name + "-"),
                       .tenant = arguments.cluster.tenant,
                       .roles = roles_in(roles)},
                      store.get());

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cmd/cluster_arguments.h"
 #include "cmd/console.h"
 #include "cmd/duration.h"
 #include "cmd/parse_arguments.h"
@@ -150,7 +151,7 @@ struct DoctorArguments {
   doctor::CauseRequest causes{.vocabulary_paths = default_vocabularies()};
   std::vector<std::string> vocabularies;
   std::string id;
-  std::string cluster;
+  ClusterArguments cluster;
   std::string for_text = "10s";
 };
 
@@ -172,11 +173,14 @@ void declare_doctor(CLI::App& app, DoctorArguments& arguments) {
                      "same in the question that it was written for")
           ->needs(cause);
   app.add_option("--for", arguments.for_text, "so long: 10s")->check(duration())->needs(id);
-  app.add_option("--cluster", arguments.cluster,
-                 "what a server of a cluster lets somebody do: its configuration (a file), or "
-                 "nats://HOST:4222, which says less")
-      ->excludes(pid)
-      ->excludes(cause);
+  CLI::Option* const cluster =
+      app.add_option("--cluster", arguments.cluster.url,
+                     "what servers of a cluster let somebody do: one's configuration (a file), or "
+                     "nats://HOST:4222 or tls://HOST:4222, which say less, and let this end in or "
+                     "not")
+          ->excludes(pid)
+          ->excludes(cause);
+  declare_identity(app, arguments.cluster, cluster);
   app.add_flag("--json", arguments.request.json, "one JSON object a line");
 }
 
@@ -196,8 +200,12 @@ Expected<doctor::Diagnosis> diagnose_causes(const DoctorArguments& arguments) {
 }
 
 Expected<doctor::Diagnosis> diagnose(const DoctorArguments& arguments) {
-  if (!arguments.cluster.empty()) {
-    return doctor::diagnose_cluster({.place = arguments.cluster, .json = arguments.request.json});
+  if (!arguments.cluster.url.empty()) {
+    // As who looks at results, who may the least.
+    return doctor::diagnose_cluster({.place = arguments.cluster.url,
+                                     .connect = nats_options(arguments.cluster, "results"),
+                                     .tenant = arguments.cluster.tenant,
+                                     .json = arguments.request.json});
   }
   if (arguments.causes.pid != 0) return diagnose_causes(arguments);
   return doctor::diagnose(arguments.request);

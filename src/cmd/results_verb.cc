@@ -78,6 +78,7 @@ Expected<std::unique_ptr<Place>> find_answers(const ResultsArguments& arguments)
   place->bus = CLEW_TRY(connect(arguments.cluster, "results"));
   auto remote = std::make_unique<cluster::RemoteAnswers>(
       *place->bus, place->clock, arguments.cluster.tenant, shown_url(arguments.cluster));
+  remote->on_wait([](const std::string& text) { Console(false).made(text); });
   CLEW_TRY(remote->begin());
   place->answers = std::move(remote);
   return place;

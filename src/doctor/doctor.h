@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "cluster/bus_nats.h"
 #include "doctor/measure.h"
 
 namespace clew::doctor {
@@ -38,9 +39,12 @@ struct CauseRequest {
 };
 Diagnosis diagnose_causes(const CauseRequest& request);
 
-// Of a cluster's server: a file of its configuration, or nats://HOST:4222, which says less.
+// Of a cluster's server: a file of its configuration; or of those that run, by their URL, what they
+// say to everybody, and whether they let in who this end is.
 struct ClusterRequest {
   std::string place;
+  cluster::NatsOptions connect{};
+  std::string tenant = "default";
   bool json = false;
 };
 Expected<Diagnosis> diagnose_cluster(const ClusterRequest& request);
