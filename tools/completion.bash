@@ -21,7 +21,7 @@ _clew_options() {
     list) echo "$processes --file --types --sites --json --fields --tracepoints --kernel \
       --usdt --vocabulary -v --verbose" ;;
     explain) echo "$request --programs --code --run --for --json -v --verbose" ;;
-    doctor) echo "-p --pid --stop --cluster --cause --vocabulary --id --for --json -v --verbose" ;;
+    doctor) echo "-p --pid --stop --cluster --tenant --ca --certificate --key --credentials --cause --vocabulary --id --for --json -v --verbose" ;;
     node) echo "$cluster --name --label --spill --roles -q --quiet -v --verbose" ;;
     root) echo "$cluster --store --prometheus --name --roles -q --quiet -v --verbose" ;;
     key) echo "--show -v --verbose" ;;

@@ -304,9 +304,12 @@ Expected<void> ClusterRun::check_nodes(const Status& status) const {
     labels.reserve(request_.labels.size());
     for (const auto& [name, value] : request_.labels)
       labels.push_back(fmt::format("{}={}", name, value));
+    const std::string there = status.labels.empty()
+                                  ? std::string("no node has any (clew node --label)")
+                                  : fmt::format("there are {}", fmt::join(status.labels, ", "));
     return fail(ErrorCode::NotFound,
-                fmt::format("no node has the label{} {}", labels.size() == 1 ? "" : "s",
-                            fmt::join(labels, ", ")));
+                fmt::format("no node has the label{} {}; {}", labels.size() == 1 ? "" : "s",
+                            fmt::join(labels, ", "), there));
   }
   uint64_t refused = 0;
   for (const Refusal& one : status.refusals)
@@ -361,11 +364,11 @@ void ClusterRun::give(const AnsweredPane& pane) {
   if (!pane.is_final) sink_.flush();
 }
 
-// Nodes were armed within the first, and are stopped within the last.
+// Nodes were armed within the first, and are stopped within the last; of others one may be missing.
 output::Interval ClusterRun::interval_of(Pane pane) {
   if (!first_) first_ = pane;
   return {.number = static_cast<uint64_t>(pane - *first_) + 1,
-          .partial = pane == *first_ || panes_.end(pane) > ended_ns_,
+          .partial = pane == *first_ || panes_.end(pane) > ended_ns_ || has_gap(asker_->gaps(), pane),
           .begin_ns = panes_.begin(pane),
           .end_ns = panes_.end(pane)};
 }

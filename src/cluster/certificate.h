@@ -11,7 +11,7 @@ namespace clew::cluster {
 struct Certificate {
   enum class Time : uint8_t { Holds, NotYet, Over };
   Time time = Time::Holds;
-  std::string name;  // Its URI, as a server's list of users has it, or its common name, or empty.
+  std::string name{};  // Its URI, as a server's list of users has it, or its common name, or empty.
 };
 
 // Nothing: the file has none.

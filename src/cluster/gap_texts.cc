@@ -43,6 +43,12 @@ std::string time_of_day(int64_t time_ns) {
 
 }  // namespace
 
+bool has_gap(const std::vector<NodeGap>& gaps, Pane pane) {
+  return std::any_of(gaps.begin(), gaps.end(), [pane](const NodeGap& gap) {
+    return gap.panes.first <= pane && pane <= gap.panes.last;
+  });
+}
+
 std::vector<std::string> texts_of(std::vector<NodeGap> gaps, const stream::Panes& panes,
                                   std::optional<Pane> first) {
   std::vector<std::string> texts;

@@ -12,6 +12,9 @@
 
 namespace clew::cluster {
 
+// Whether of somebody this pane is missing.
+bool has_gap(const std::vector<NodeGap>& gaps, Pane pane);
+
 // `first`: the pane that is interval 1.
 std::vector<std::string> texts_of(std::vector<NodeGap> gaps, const stream::Panes& panes,
                                   std::optional<Pane> first);

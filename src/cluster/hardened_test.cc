@@ -112,7 +112,7 @@ class Hardened : public testing::Test {
   }
   static void expect_no_publish(Bus& bus, const std::string& subject) {
     ASSERT_TRUE(bus.publish(subject, to_bytes(Leader{.root = "x"})));
-    EXPECT_THAT(complaint(bus), HasSubstr("\"" + subject + "\"")) << subject;
+    EXPECT_THAT(complaint(bus), HasSubstr("'" + subject + "'")) << subject;
   }
 
   std::unique_ptr<NatsServer> server_;
@@ -152,7 +152,7 @@ TEST_F(Hardened, ClustersWork) {
   EXPECT_EQ(asker.rows, truth);
   for (Bus* const bus : {root.bus.get(), first.bus.get(), second.bus.get(), asker.bus.get()})
     EXPECT_THAT(bus->take_complaints(), IsEmpty());
-  EXPECT_THAT(first.node.take_notes(), ElementsAre("query q1 is wanted"));
+  EXPECT_THAT(first.node.take_notes(), ElementsAre(HasSubstr("query q1 is wanted: ")));
 }
 
 TEST_F(Hardened, ServersLetInWhoTheirListHas) {
@@ -214,7 +214,8 @@ TEST_F(Hardened, NodesOfAnotherNameAreToldSo) {
   TestNode node(node_end("n1"), "n2", clock, truth);
   const auto begun = node.node.begin();
   ASSERT_FALSE(begun);
-  EXPECT_EQ(begun.error().message, "this end may not subscribe to 'clew.default.ctl.n2'");
+  EXPECT_THAT(begun.error().message,
+              HasSubstr("this end may not subscribe to 'clew.default.ctl.n2'"));
 }
 
 }  // namespace

@@ -77,10 +77,10 @@ auto fields_of_asking(T& value) {
     auto& [reason, node, nodes] = value;
     return std::tie(reason, node, nodes);
   } else if constexpr (std::is_same_v<Plain, Status>) {
-    auto& [query, phase, reason, answered, asker, nodes, meant, armed, silent, refusals, lost, gaps,
-           root, has_store, first_row, rows] = value;
-    return std::tie(query, phase, reason, answered, asker, nodes, meant, armed, silent, refusals,
-                    lost, gaps, root, has_store, first_row, rows);
+    auto& [query, phase, reason, answered, asker, nodes, meant, armed, silent, labels, refusals,
+           lost, gaps, root, has_store, first_row, rows] = value;
+    return std::tie(query, phase, reason, answered, asker, nodes, meant, armed, silent, labels,
+                    refusals, lost, gaps, root, has_store, first_row, rows);
   } else if constexpr (std::is_same_v<Plain, NodeGap>) {
     auto& [node, panes] = value;
     return std::tie(node, panes);
@@ -130,10 +130,10 @@ auto fields_of(T& value) {
   } else if constexpr (std::is_same_v<Plain, Control>) {
     auto& [want_revision, time_ns, query, revision, is_wanted, is_standing, has_store, asker,
            digest, text, name_patterns, labels, epoch_ns, width_ns, gives, lease_ns, limits, log,
-           unknown, safe, signature] = value;
+           incarnation, unknown, safe, signature] = value;
     return std::tie(want_revision, time_ns, query, revision, is_wanted, is_standing, has_store,
                     asker, digest, text, name_patterns, labels, epoch_ns, width_ns, gives, lease_ns,
-                    limits, log, unknown, safe, signature);
+                    limits, log, incarnation, unknown, safe, signature);
   } else if constexpr (std::is_same_v<Plain, NodeQuery>) {
     auto& [query, revision, state, closed, schema, answered, reason, lost, sequence, merged] =
         value;

@@ -29,7 +29,7 @@
 
 namespace clew::cluster {
 
-inline constexpr uint16_t kMessageVersion = 2;
+inline constexpr uint16_t kMessageVersion = 3;
 inline constexpr size_t kQueryTextMax = 64 << 10;
 inline constexpr size_t kChunkBytesMax = 512 << 10;
 inline constexpr uint32_t kChunksMax = 2048;  // Of 512 KiB: one whole is at most 1 GiB.
@@ -136,6 +136,7 @@ struct Control {
   // As the answer to a beat: the log that is there (LogEnds), as the one before may be lost with
   // all that it had, and queries of which the root lacks NodeQuery::answered.
   uint64_t log = 0;
+  Incarnation incarnation{};  // Whose beat it answers: two nodes may have one name.
   std::vector<std::string> unknown{};
   std::vector<SafePanes> safe{};  // Of the node, also those of its lives before.
   Signature signature{};          // Of whoever asked, as it was renewed last.
@@ -329,6 +330,7 @@ struct Status {
   uint64_t meant = 0;      // that have the labels,
   uint64_t armed = 0;      // that count,
   uint64_t silent = 0;     // and that are not heard any more.
+  std::vector<std::string> labels{};  // Where no node is meant, some that nodes have: zone=a.
   std::vector<Refusal> refusals{};
   std::vector<std::string> lost{};  // What the answer lacks, in words,
   std::vector<NodeGap> gaps{};      // and which panes of whom.

@@ -49,6 +49,7 @@ inline Control example_control() {
   control.gives = Gives::AtEnd;
   control.lease_ns = 30'000'000'000;
   control.limits = {.keys_max = 1, .partial_bytes_max = 2, .spill_bytes_max = 3};
+  control.incarnation = example_incarnation(2);
   control.unknown = {"q2"};
   control.safe = {{.query = "q1", .revision = 2, .incarnation = example_incarnation(1), .mark = -1},
                   {.query = "q2", .mark = 41}};
@@ -132,6 +133,7 @@ inline Status example_status() {
           .meant = 2,
           .armed = 1,
           .silent = 2,
+          .labels = {"zone=a"},
           .refusals = {{.reason = "no function 'f'", .node = "n-1", .nodes = 2}},
           .lost = {"what node a has"},
           .gaps = {{.node = "b", .panes = {.first = 3, .last = 4}}},

@@ -45,7 +45,7 @@ TEST(ClusterMessage, HasTheBytesThatItsHeaderSays) {
   const Bytes bytes =
       to_bytes(Again{.query = "q", .revision = 5, .panes = {{.first = -1, .last = 2}}});
   const std::string expected(
-      "\x02\0\x06\0\x01\0\0\0q\x05\0\0\0\0\0\0\0\x01\0\0\0"
+      "\x03\0\x06\0\x01\0\0\0q\x05\0\0\0\0\0\0\0\x01\0\0\0"
       "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x02\0\0\0\0\0\0\0",
       37);
   ASSERT_EQ(bytes.size(), kVersionAt + expected.size());
@@ -109,7 +109,7 @@ TEST(ClusterMessage, OfAnotherVersionOrKindIsRefused) {
   const auto newer = read_as<Want>(sealed(bytes));
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().code, ErrorCode::Refused);
-  EXPECT_EQ(newer.error().message, "the message has version 3; this version of clew reads 2");
+  EXPECT_EQ(newer.error().message, "the message has version 4; this version of clew reads 3");
 }
 
 TEST(ClusterMessage, HasNoMoreThanItsBytesHold) {

@@ -12,8 +12,8 @@
 namespace clew::cluster {
 
 struct NatsGreeting {
-  std::string version;  // Empty: it says none.
-  std::string cluster;  // Of several servers, the name of all.
+  std::string version{};  // Empty: it says none.
+  std::string cluster{};  // Of several servers, the name of all.
   bool wants_tls = false;
   bool wants_certificate = false;  // Of who connects, with TLS.
   bool wants_credentials = false;

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cluster/digest.h"
 #include "cluster/names.h"
+#include "cluster/shown_query.h"
 #include "stream/pane.h"
 
 namespace clew::cluster {
@@ -16,6 +18,7 @@ namespace {
 
 constexpr int64_t kBeatPeriod = kSecond;
 constexpr int64_t kRetry = kSecond / 4;
+constexpr int64_t kNamesakeWait = 3 * kSecond;
 // For a mark of what was sent: a root that knows the query answers within a second.
 constexpr int64_t kHeritageWait = 60 * kSecond;
 
@@ -138,7 +141,29 @@ void Node::hear(const Again& again) {
   if (task != tasks_.end()) send(task->second);
 }
 
+// Answers to another life of this name: some to the one before us may be on their way, but not for
+// long. Of two that go on the younger one ends.
+void Node::note_namesake(const Incarnation& other) {
+  if (other == Incarnation{} || other == options_.incarnation) return;
+  const int64_t now = clock_.monotonic_ns();
+  if (std::exchange(namesake_, other) != other) namesake_ns_ = now;
+  if (now - namesake_ns_ < kNamesakeWait || problem_) return;
+  const bool is_younger = std::tie(options_.incarnation.start_ns, options_.incarnation.boot_id) >
+                          std::tie(other.start_ns, other.boot_id);
+  if (!is_younger) {
+    complain("another node is called so",
+             fmt::format("{}, and is to have another --name", options_.name));
+    return;
+  }
+  problem_ = Error{ErrorCode::Refused,
+                   fmt::format("another node is called {}, and has been there longer: each needs a "
+                               "--name of its own",
+                               options_.name)};
+}
+
 void Node::control(const Control& heard) {
+  note_namesake(heard.incarnation);
+  if (problem_) return;
   heard_ns_ = clock_.monotonic_ns();
   if (heard.time_ns != 0) root_offset_ns_ = heard.time_ns - (heard_ns_ + offset_ns_);
   for (const SafePanes& safe : heard.safe)
@@ -283,7 +308,10 @@ void Node::arm(Task& task) {
                                   .role = std::move(*role)});
   if (!session) return close(task, session.error().message);
   task.session = std::move(*session);
-  notes_.push_back(fmt::format("query {} is wanted", task.want.query));
+  const bool is_known = options_.roles != nullptr;
+  notes_.push_back(fmt::format("query {} is wanted{}: {}", task.want.query,
+                               is_known ? " by " + options_.roles->shown(task.want.signature.key) : "",
+                               shown_query(task.want.text)));
 }
 
 // Of who signed it; nothing, where everybody may ask. The session's own check, which knows what the
@@ -295,6 +323,11 @@ Expected<std::optional<Role>> Node::role_of(const Control& want) {
     return fail(ErrorCode::Refused, "the query has ended: its signature is not for another time");
   const Role* const role = CLEW_TRY(options_.roles->role_of(want.signature.key));
   CLEW_TRY(check_text(*role, {.name = "query", .text = want.text}, want.name_patterns));
+  const auto running = std::count_if(tasks_.begin(), tasks_.end(), [&](const auto& each) {
+    return each.second.session != nullptr &&
+           each.second.want.signature.key == want.signature.key;
+  });
+  CLEW_TRY(check_limits(*role, static_cast<size_t>(running), want.width_ns));
   return std::optional(*role);
 }
 
@@ -403,7 +436,10 @@ void Node::take(Task& task, Frame& frame) {
       task.taken = frame.pane;
       task.outbox.spill().add(frame.pane, std::move(frame.bytes));
       if (std::string why = task.outbox.spill().take_problem(); !why.empty())
-        notes_.push_back(fmt::format("query {}: {}", task.want.query, why));
+        notes_.push_back(fmt::format(
+            "query {}: {}: what is too much for memory becomes one with its neighbours, or is "
+            "dropped and named, until that goes",
+            task.want.query, why));
       return;
     case FrameKind::Warning:
       notes_.push_back(fmt::format("query {}: {}", task.want.query, frame.text));

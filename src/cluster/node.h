@@ -63,6 +63,9 @@ class Node {
   // No session runs, and all that was counted was sent.
   [[nodiscard]] bool is_done() const;
 
+  // Why it cannot go on: it is to be stopped.
+  [[nodiscard]] const std::optional<Error>& problem() const { return problem_; }
+
   // Behind the last turn: what could not be sent is left for the next node with this folder.
   void leave();
   // What happened, in words, since the last time: for people.
@@ -93,6 +96,7 @@ class Node {
   void hear(const Again& again);
   void forget(const SafePanes& safe);
   void control(const Control& heard);
+  void note_namesake(const Incarnation& other);
   void greet(const Control& heard);
   void read_want();
   void send_all_again();
@@ -136,6 +140,9 @@ class Node {
   bool was_connected_ = false;
   bool wants_beat_ = true;
   Ended ended_;
+  Incarnation namesake_{};   // Of another node of our name,
+  int64_t namesake_ns_ = 0;  // and since when it is heard of.
+  std::optional<Error> problem_;
   std::string refusal_;  // By the server, as it was told last.
   std::vector<std::string> notes_;
   std::map<std::string, std::string> complaints_;  // What goes wrong at present, as it was told.

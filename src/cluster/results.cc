@@ -43,7 +43,8 @@ Expected<void> give_panes(const AnswerPart& part, AnsweredRows& rows) {
     const aggregate::Table table = CLEW_TRY(aggregate::table_of(one.table));
     CLEW_TRY(rows.take(
         table, {.number = static_cast<uint64_t>(one.pane - part.given.first) + 1,
-                .partial = one.pane == part.given.first || (is_over && one.pane == part.given.last),
+                .partial = one.pane == part.given.first ||
+                           (is_over && one.pane == part.given.last) || has_gap(part.gaps, one.pane),
                 .begin_ns = panes.begin(one.pane),
                 .end_ns = panes.end(one.pane)}));
   }

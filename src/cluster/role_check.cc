@@ -177,6 +177,21 @@ class RoleCheck {
 
 }  // namespace
 
+Expected<void> check_limits(const Role& role, size_t queries, int64_t interval_ns) {
+  constexpr int64_t kMillisecond = 1'000'000;
+  if (role.queries != 0 && queries >= role.queries) {
+    return fail(ErrorCode::Limit,
+                fmt::format("role '{}' may ask {} {} at once, and {} of this key {}", role.name,
+                            role.queries, role.queries == 1 ? "query" : "queries", queries,
+                            queries == 1 ? "runs" : "run"));
+  }
+  if (interval_ns >= role.interval_ns) return {};
+  return fail(ErrorCode::Limit,
+              fmt::format("role '{}' may ask for intervals of {} ms and longer, and not of {} ms",
+                          role.name, role.interval_ns / kMillisecond,
+                          static_cast<double>(interval_ns) / static_cast<double>(kMillisecond)));
+}
+
 Expected<void> check_text(const Role& role, const query::Text& text,
                           const std::vector<std::string>& name_patterns) {
   const RoleCheck check(role, text, name_patterns);

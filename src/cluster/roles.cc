@@ -43,9 +43,10 @@ class RolesReader {
     return roles;
   }
 
-  Expected<std::map<PublicKey, std::string>> keys(const toml::table& all,
-                                                  const std::map<std::string, Role>& roles) const {
-    std::map<PublicKey, std::string> keys;
+  template <typename Holder>
+  Expected<std::map<PublicKey, Holder>> keys(const toml::table& all,
+                                             const std::map<std::string, Role>& roles) const {
+    std::map<PublicKey, Holder> keys;
     const toml::node* const node = all.get("keys");
     if (node == nullptr) return keys;
     if (!node->is_table()) return fail_at(node->source(), "expected [keys.NAME], tables");
@@ -64,7 +65,8 @@ class RolesReader {
       const std::string role = CLEW_TRY(text_of("role", role_node));
       if (!roles.contains(role))
         return fail_at(role_node.source(), fmt::format("there is no [roles.{}]", role));
-      if (!keys.emplace(*key, role).second)
+      const bool is_new = keys.emplace(*key, Holder{std::string(name.str()), role}).second;
+      if (!is_new)
         return fail_at(key_node.source(), "this key is here twice");
     }
     return keys;
@@ -91,13 +93,18 @@ class RolesReader {
 
  private:
   Expected<Role> role(const std::string& name, const toml::table& table) const {
-    CLEW_TRY(check_keys(table, {"sources", "processes", "memory", "kernel", "cause"}));
+    CLEW_TRY(check_keys(table, {"sources", "processes", "memory", "kernel", "cause", "queries",
+                                "interval_ms"}));
     Role role{.name = name};
     role.sources = CLEW_TRY(patterns(table, "sources"));
     role.processes = CLEW_TRY(patterns(table, "processes"));
     role.memory = CLEW_TRY(truth(table, "memory"));
     role.kernel = CLEW_TRY(truth(table, "kernel"));
     role.cause = CLEW_TRY(truth(table, "cause"));
+    constexpr int64_t kQueriesMost = 1000;
+    constexpr int64_t kIntervalMost = 86'400'000;
+    role.queries = static_cast<uint64_t>(CLEW_TRY(number(table, "queries", kQueriesMost)));
+    role.interval_ns = CLEW_TRY(number(table, "interval_ms", kIntervalMost)) * 1'000'000;
     return role;
   }
 
@@ -123,6 +130,16 @@ class RolesReader {
     return fail_at(node->source(), fmt::format("'{}' is true or false", key));
   }
 
+  // 0: it is not there.
+  Expected<int64_t> number(const toml::table& table, std::string_view key, int64_t most) const {
+    const toml::node* const node = table.get(key);
+    if (node == nullptr) return 0;
+    const toml::value<int64_t>* const value = node->as_integer();
+    if (value != nullptr && value->get() >= 1 && value->get() <= most) return value->get();
+    return fail_at(node->source(),
+                   fmt::format("'{}' is a whole number from 1 to {}", key, most));
+  }
+
   Expected<std::string> text_of(std::string_view key, const toml::node& node) const {
     const toml::value<std::string>* const value = node.as_string();
     const bool is_text =
@@ -143,7 +160,7 @@ Expected<Roles> Roles::parse(std::string_view text, const std::string& name) {
   CLEW_TRY(reader.check_keys(parsed.table(), {"keys", "roles"}));
   Roles roles;
   roles.roles_ = CLEW_TRY(reader.roles(parsed.table()));
-  roles.keys_ = CLEW_TRY(reader.keys(parsed.table(), roles.roles_));
+  roles.keys_ = CLEW_TRY(reader.keys<Holder>(parsed.table(), roles.roles_));
   return roles;
 }
 
@@ -175,8 +192,14 @@ Expected<Roles> Roles::read(const std::string& path) {
 
 Expected<const Role*> Roles::role_of(const PublicKey& key) const {
   const auto found = keys_.find(key);
-  if (found != keys_.end()) return &roles_.at(found->second);
+  if (found != keys_.end()) return &roles_.at(found->second.role);
   return fail(ErrorCode::Refused, fmt::format("the key {} has no role here", text_of(key)));
+}
+
+std::string Roles::shown(const PublicKey& key) const {
+  const auto found = keys_.find(key);
+  if (found == keys_.end()) return fmt::format("the key {}", text_of(key));
+  return fmt::format("{} (role {})", found->second.name, found->second.role);
 }
 
 RolesFile::Stamp RolesFile::stamp() const {

@@ -11,8 +11,10 @@
 //     memory = false                     # Whether their memory may be read,
 //     kernel = false                     # the kernel asked,
 //     cause = false                      # and events be joined by cause.
+//     queries = 4                        # How many at once each key may ask,
+//     interval_ms = 1000                 # and how short its intervals may be.
 //
-// What is not named is not allowed. A pattern of a query has to be within one of the role's; "*"
+// What is not named is not allowed, but for the last two, which are limits. A pattern of a query has to be within one of the role's; "*"
 // alone is all. The names that are compared: of functions "module!function", of static probes
 // "usdt:provider:name", of the kernel "syscall:read", "kernel:vfs_read",
 // "tracepoint:sched:sched_switch", "profile".
@@ -42,6 +44,8 @@ struct Role {
   bool memory = false;
   bool kernel = false;
   bool cause = false;
+  uint64_t queries = 0;  // 0: no limit.
+  int64_t interval_ns = 0;
   bool operator==(const Role&) const = default;
 };
 
@@ -53,11 +57,17 @@ class Roles {
 
   // Refused: nobody is called so here.
   [[nodiscard]] Expected<const Role*> role_of(const PublicKey& key) const;
+  // "alice (role web)", for a log; of a key that is not here, the key.
+  [[nodiscard]] std::string shown(const PublicKey& key) const;
   // How many may ask.
   [[nodiscard]] size_t keys() const { return keys_.size(); }
 
  private:
-  std::map<PublicKey, std::string> keys_;  // The role of each.
+  struct Holder {
+    std::string name;
+    std::string role;
+  };
+  std::map<PublicKey, Holder> keys_;
   std::map<std::string, Role> roles_;
 };
 
@@ -86,6 +96,8 @@ class RolesFile {
   std::unique_ptr<Roles> roles_ = std::make_unique<Roles>();
 };
 
+// How much it asks, beside `queries` that it has asked and that run. Limit.
+Expected<void> check_limits(const Role& role, size_t queries, int64_t interval_ns);
 // What can be known without any program: names of processes, and where the text can be understood
 // alone, all of it. Refused, with the place and what is not allowed.
 Expected<void> check_text(const Role& role, const query::Text& text,

@@ -215,6 +215,23 @@ TEST(RolesFiles, AreReadStrictly) {
   EXPECT_NE(error_of("[("), "");
 }
 
+TEST(RolesFiles, SayHowMuch) {
+  const auto parsed = [](const std::string& lines) {
+    return Roles::parse("[roles.web]\n" + lines, "roles.toml");
+  };
+  for (const char* wrong : {"queries = 0", "queries = -1", "queries = 1001", "queries = \"2\"",
+                            "interval_ms = 0", "interval_ms = 1.5"})
+    EXPECT_THAT(parsed(wrong).error().message, HasSubstr("is a whole number from 1 to ")) << wrong;
+  EXPECT_TRUE(parsed("queries = 1000\ninterval_ms = 1\n"));
+  EXPECT_TRUE(check_limits(kWeb, 1000, 1)) << "no limit";
+  const Role limited = {.name = "web", .queries = 2, .interval_ns = 1'000'000};
+  EXPECT_TRUE(check_limits(limited, 1, 1'000'000));
+  EXPECT_EQ(check_limits(limited, 2, 1'000'000).error().message,
+            "role 'web' may ask 2 queries at once, and 2 of this key run");
+  EXPECT_EQ(check_limits(limited, 0, 500'000).error().message,
+            "role 'web' may ask for intervals of 1 ms and longer, and not of 0.5 ms");
+}
+
 TEST(RolesFiles, ThatOthersMayWriteAreRefused) {
   std::string name = (std::filesystem::temp_directory_path() / "clew-roles-XXXXXX").string();
   (void)close(mkstemp(name.data()));

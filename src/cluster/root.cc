@@ -11,6 +11,7 @@
 #include "aggregate/table_bytes.h"
 #include "cluster/digest.h"
 #include "cluster/names.h"
+#include "cluster/shown_query.h"
 
 namespace clew::cluster {
 namespace {
@@ -239,11 +240,11 @@ void Root::beat(const Message& message, const Beat& said) {
     return tell_forger(message.subject, said.node);
   Member& member = members_[said.node];
   const bool is_new = member.heard_ns == 0 || member.last.incarnation != said.incarnation;
-  if (is_new) notes_.push_back(fmt::format("node {} is there", said.node));
-  if (is_new) keep_lost(said.node);
+  if (is_new) note_life(member, said);
   member.last = said;
   member.heard_ns = clock_.monotonic_ns();
   Control greets = greeting();
+  greets.incarnation = said.incarnation;
   for (const auto& [query, asked] : asked_) {
     if (asked.answered.empty()) greets.unknown.push_back(query);
     add_safe(asked, said.node, greets.safe);
@@ -321,9 +322,8 @@ bool Root::recall(const Ask& said) {
     told_log_ += 2;  // Another number, by which they send it again.
     read_anew();
   }
-  notes_.push_back(is_signed(said.signature) ? fmt::format("query {} is asked, with the key {}",
-                                                           said.query, text_of(said.signature.key))
-                                             : fmt::format("query {} is asked", said.query));
+  notes_.push_back(fmt::format("query {} is asked{}: {}", said.query, shown_asker(said),
+                               shown_query(said.text)));
   return true;
 }
 
@@ -513,10 +513,13 @@ void Root::commit() {
   if (clock_.monotonic_ns() - renewed_ns_ > options_.takeover_ns - kSecond) return;
   next_commit_ns_ = clock_.monotonic_ns() + kCommitPeriod;
   if (const auto written = write(); !written) {
-    if (!std::exchange(is_unsafe_, true)) notes_.push_back(written.error().message);
+    if (!std::exchange(is_unsafe_, true)) {
+      notes_.push_back(written.error().message +
+                       ": nodes keep what they have, and no rows are told, until that goes");
+    }
     return;
   }
-  is_unsafe_ = false;
+  if (std::exchange(is_unsafe_, false)) notes_.emplace_back("the store is written again");
   for (auto& [query, asked] : asked_) {
     send_rows(asked);
   }

@@ -71,6 +71,7 @@ class Root {
  private:
   struct Member {
     Beat last;
+    Incarnation before{};  // The life that was heard before this one.
     int64_t heard_ns = 0;
   };
   struct Asked {
@@ -123,9 +124,11 @@ class Root {
   [[nodiscard]] Expected<AnswerPart> part_of_answer(const Read& read) const;
   [[nodiscard]] Expected<void> check_who(const Ask& said);
   void renew(Asked& asked, const Ask& said);
+  [[nodiscard]] std::string shown_asker(const Ask& said) const;
   void refuse(const Ask& said, const std::string& reason);
   void beat(const Message& message, const Beat& said);
   void note_unread(const Message& message, const Error& why);
+  void note_life(Member& member, const Beat& said);
   void begin_life(const Beat& said);
   void report(Asked& asked, const Beat& said, const NodeQuery& one);
   bool read_partials();
@@ -150,6 +153,7 @@ class Root {
   void finish(Asked& asked);
   void tell(Asked& asked);
   [[nodiscard]] Status status_of(const Asked& asked) const;
+  [[nodiscard]] std::vector<std::string> labels_there() const;
   [[nodiscard]] std::vector<std::string> skewed(const Asked& asked) const;
   [[nodiscard]] std::vector<NodeGap> gaps_of(const Asked& asked) const;
   static std::vector<NodeGap> dropped_of(const Asked& asked);
@@ -187,7 +191,8 @@ class Root {
   uint64_t forgotten_ = 0;    // Up to here the log is forgotten.
   int64_t next_commit_ns_ = 0;
   bool is_unsafe_ = false;  // The store fails.
-  std::string forger_;      // As it was told last.
+  std::string forger_;      // As it was told last,
+  std::string refused_;     // and who was refused what.
   std::string problem_;
   std::string stands_by_;  // Which root leads.
   Ended ended_;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a root asks of those who ask it, and what it tells of those who do what is not theirs.
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cluster/root.h"
+#include "cluster/shown_query.h"
 
 namespace clew::cluster {
 
@@ -18,7 +21,13 @@ Expected<void> Root::check_who(const Ask& said) {
   if (known == asked_.end()) {
     if (ended_.has(said.query, said.signature))
       return fail(ErrorCode::Refused, "the query has ended: its signature is not for another time");
-    return check_text(*role, {.name = "query", .text = said.text}, said.name_patterns);
+    CLEW_TRY(check_text(*role, {.name = "query", .text = said.text}, said.name_patterns));
+    const auto running = std::count_if(asked_.begin(), asked_.end(), [&](const auto& each) {
+      const Asked& one = each.second;
+      return one.want.is_wanted && one.ended_ns == 0 &&
+             one.want.signature.key == said.signature.key;
+    });
+    return check_limits(*role, static_cast<size_t>(running), said.width_ns);
   }
   const Asked& asked = known->second;
   // To end it, the text is not needed.
@@ -39,8 +48,18 @@ void Root::renew(Asked& asked, const Ask& said) {
   asked.is_announced = false;
 }
 
+// As a log of who asks what has it.
+std::string Root::shown_asker(const Ask& said) const {
+  if (!is_signed(said.signature)) return "";
+  return options_.roles != nullptr ? " by " + options_.roles->shown(said.signature.key)
+                                   : fmt::format(" with the key {}", text_of(said.signature.key));
+}
+
 void Root::refuse(const Ask& said, const std::string& reason) {
-  notes_.push_back(fmt::format("query {} is refused: {}", said.query, reason));
+  const std::string note =
+      fmt::format("query {}{} is refused: {}", said.query, shown_asker(said), shown_query(reason));
+  // Who is refused asks again and again.
+  if (std::exchange(refused_, note) != note) notes_.push_back(note);
   (void)bus_.publish(
       subjects_.status(said.query),
       to_bytes(Status{

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -71,6 +72,21 @@ void Root::keep_lost(const std::string& node) {
     said->second.lost.clear();
     said->second.merged.clear();
   }
+}
+
+// Two that are heard by turns have one name: they hear it by the answers to their beats, and the
+// one that began later ends.
+void Root::note_life(Member& member, const Beat& said) {
+  const bool was_there = member.heard_ns != 0;
+  if (was_there && member.before == said.incarnation) {
+    const std::string note = fmt::format("two nodes are called {}: one has to have another --name",
+                                         said.node);
+    if (std::exchange(forger_, note) != note) notes_.push_back(note);
+  } else {
+    notes_.push_back(fmt::format("node {} is there", said.node));
+  }
+  if (was_there) member.before = member.last.incarnation;
+  keep_lost(said.node);
 }
 
 // Of another version, most of all: it is told to whoever asks, and once here.
@@ -142,6 +158,20 @@ void Root::tell(Asked& asked) {
   (void)bus_.publish(subjects_.status(asked.want.query), to_bytes(status_of(asked)));
 }
 
+// Some of those that nodes have.
+std::vector<std::string> Root::labels_there() const {
+  constexpr size_t kLabelsTold = 20;
+  std::set<std::string> labels;
+  for (const auto& [node, member] : members_) {
+    if (!is_alive(member)) continue;
+    for (const auto& [name, value] : member.last.labels) {
+      if (labels.size() >= kLabelsTold) break;
+      labels.insert(fmt::format("{}={}", name, value));
+    }
+  }
+  return {labels.begin(), labels.end()};
+}
+
 Status Root::status_of(const Asked& asked) const {
   Status status{.query = asked.want.query,
                 .phase = asked.out.empty() ? asked.phase : Phase::Draining,
@@ -173,6 +203,7 @@ Status Root::status_of(const Asked& asked) const {
     ++status.nodes;
     if (has_labels(member.last.labels, asked.want.labels)) ++status.meant;
   }
+  if (status.meant == 0) status.labels = labels_there();
   status.lost = asked.lost;
   for (const auto& [node, said] : asked.nodes)
     tell_merged(node, said, panes_of(asked.want), status.lost);

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -123,6 +124,64 @@ TEST_F(Signed, QueriesOfAStrangerAreRefusedByTheRootAndByNodes) {
   run(2 * kSecond);
   EXPECT_THAT(refusal(), HasSubstr("n1: the key"));
   EXPECT_FALSE(is_armed());
+}
+
+// Of `who`: of the root, or of a node whose root has no such file.
+class Limited : public Signed {
+ protected:
+  void expect_limits(bool is_by_root) {
+    const Roles limited =
+        Roles::parse("[keys.alice]\nkey = \"" + text_of(alice_.public_key()) +
+                         "\"\nrole = \"web\"\n[roles.web]\nsources = [\"a!*\"]\n"
+                         "processes = [\"a\"]\nqueries = 1\ninterval_ms = 1000\n",
+                     "roles.toml")
+            .value();
+    begin(is_by_root ? &limited : nullptr, &limited);
+    const std::string who = is_by_root ? "root: " : "n1: ";
+    Ask fast = question();
+    fast.width_ns = kSecond / 100;
+    EXPECT_EQ(refusal_of(fast), who + "role 'web' may ask for intervals of 1000 ms and longer, and "
+                                      "not of 10 ms");
+    Ask first = question();
+    first.query = "q2";
+    EXPECT_EQ(refusal_of(first), "");
+    const auto running = std::exchange(asker_, nullptr);
+    Ask second = question();
+    second.query = "q3";
+    EXPECT_EQ(refusal_of(second),
+              who + "role 'web' may ask 1 query at once, and 1 of this key runs");
+  }
+
+ private:
+  std::string refusal_of(Ask asked) {
+    asker_ = std::make_unique<TestAsker>(hub_.connect(), clock_, std::move(asked), &alice_);
+    EXPECT_TRUE(asker_->asker.begin());
+    run(2 * kSecond);
+    return refusal();
+  }
+};
+
+TEST_F(Limited, QueriesAreRefusedByTheRoot) {
+  expect_limits(true);
+}
+
+TEST_F(Limited, QueriesAreRefusedByNodes) {
+  expect_limits(false);
+}
+
+// One line for each, with the name that the file of roles has.
+TEST_F(Signed, QueriesAreLoggedWithWhoAsks) {
+  begin(&roles_, &roles_);
+  ask(&alice_, std::string(kFakeText) + "\n\t ");
+  run(2 * kSecond);
+  ask(&mallory_);
+  run(2 * kSecond);
+  const auto of_root = root_->root.take_notes();
+  EXPECT_THAT(of_root, testing::Contains("query q1 is asked by alice (role web): " +
+                                         std::string(kFakeText)));
+  EXPECT_THAT(node_->node.take_notes(),
+              testing::Contains("query q1 is wanted by alice (role web): " +
+                                std::string(kFakeText)));
 }
 
 TEST_F(Signed, QueriesBeyondTheRoleAreRefusedByTheRootAndByNodes) {

@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <limits>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -20,6 +22,7 @@
 #include <sqlite3.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error_text.h"
 #include "base/file_descriptor.h"
@@ -28,7 +31,7 @@ namespace clew::cluster {
 namespace {
 
 constexpr int kApplicationId = 0x436C6372;  // "Clcr"
-constexpr int kTablesVersion = 2;
+constexpr int kTablesVersion = 3;
 
 constexpr const char* kTables =
     "create table query(id text primary key, want blob, lost text, phase int, answered text,"
@@ -177,12 +180,39 @@ std::string file_in(const std::string& directory) {
   return directory + "/clew-root.sqlite";
 }
 
+Expected<void> check_kind(int64_t id, int64_t version, const std::string& file) {
+  if (id != kApplicationId)
+    return fail(ErrorCode::Refused, fmt::format("{} is no store of a root", file));
+  if (version == kTablesVersion) return {};
+  return fail(ErrorCode::Refused,
+              fmt::format("{} is a store of version {}; this version of clew reads {}: it stays as "
+                          "it is, and another folder begins anew",
+                          file, version, kTablesVersion));
+}
+
+// A folder that has other things in it is more likely a slip than a place for a store.
+Expected<void> check_place(const std::string& directory) {
+  if (directory.empty()) return fail(ErrorCode::InvalidQuery, "--store needs a folder");
+  std::error_code problem;
+  const std::filesystem::directory_iterator entries(directory, problem);
+  if (problem || access(file_in(directory).c_str(), F_OK) == 0) return {};
+  for (const auto& entry : entries) {
+    if (entry.path().filename() == "lock") continue;
+    return fail(ErrorCode::Refused,
+                fmt::format("{} has no store of a root, but other files: a store begins in a folder "
+                            "that is empty or new",
+                            directory));
+  }
+  return {};
+}
+
 }  // namespace
 
 Store::Store(std::unique_ptr<Database> database) : database_(std::move(database)) {}
 Store::~Store() = default;
 
 Expected<std::unique_ptr<Store>> Store::open(const std::string& directory) {
+  CLEW_TRY(check_place(directory));
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     return fail(ErrorCode::Io, fmt::format("cannot make {}: {}", directory, error_text(errno)));
   FileDescriptor lock(::open((directory + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -204,10 +234,7 @@ Expected<std::unique_ptr<Store>> Store::open(const std::string& directory) {
   const int64_t id = database->number_of("pragma application_id");
   const int64_t version = database->number_of("pragma user_version");
   if (database->failed()) return database->take_problem();
-  if (id != kApplicationId || version != kTablesVersion) {
-    return fail(ErrorCode::Refused,
-                fmt::format("{} is no store of a root of this version", file_in(directory)));
-  }
+  CLEW_TRY(check_kind(id, version, file_in(directory)));
   return std::make_unique<Store>(std::move(database));
 }
 
@@ -216,9 +243,10 @@ Expected<std::unique_ptr<Store>> Store::open_to_read(const std::string& director
   if (access(file.c_str(), F_OK) != 0)
     return fail(ErrorCode::NotFound, fmt::format("no store of a root is in {}", directory));
   auto database = std::make_unique<Database>(file, SQLITE_OPEN_READWRITE);
-  if (database->number_of("pragma application_id") != kApplicationId && !database->failed())
-    return fail(ErrorCode::Refused, fmt::format("{} is no store of a root", file));
+  const int64_t id = database->number_of("pragma application_id");
+  const int64_t version = database->number_of("pragma user_version");
   if (database->failed()) return database->take_problem();
+  CLEW_TRY(check_kind(id, version, file));
   return std::make_unique<Store>(std::move(database));
 }
 

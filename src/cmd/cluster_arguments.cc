@@ -2,6 +2,9 @@
 #include "cmd/cluster_arguments.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -82,7 +85,7 @@ Expected<std::unique_ptr<cluster::Bus>> connect(const ClusterArguments& argument
       !connected && has_name && connected.error().message.find("_INBOX.") != std::string::npos;
   if (!is_others) return connected;
   return fail(connected.error().code,
-              fmt::format("{}: this server may know it by another name than {}",
+              fmt::format("{}; it may know this end by another name than {}",
                           connected.error().message, name));
 }
 
@@ -97,15 +100,43 @@ std::string shown_url(const ClusterArguments& arguments) {
   return address ? address->shown() : arguments.url;
 }
 
+namespace {
+
+constexpr size_t kLabelMost = 63;
+
+// What can be typed, and printed, as it is.
+bool is_label_text(std::string_view text, std::string_view signs) {
+  return !text.empty() && text.size() <= kLabelMost &&
+         std::all_of(text.begin(), text.end(), [signs](char one) {
+           return std::isalnum(static_cast<unsigned char>(one)) != 0 ||
+                  signs.find(one) != std::string_view::npos;
+         });
+}
+
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char one) { return one < ' ' || one > '~'; }, '?');
+  return text.size() > kLabelMost ? text.substr(0, kLabelMost) + "…" : text;
+}
+
+}  // namespace
+
 Expected<std::map<std::string, std::string>> labels_of(const std::vector<std::string>& texts) {
   std::map<std::string, std::string> labels;
   for (const std::string& text : texts) {
-    const size_t end = text.find('=');
-    if (end == std::string::npos || end == 0) {
+    const size_t end = std::min(text.find('='), text.size());
+    const std::string name = text.substr(0, end);
+    const std::string value = end < text.size() ? text.substr(end + 1) : "";
+    if (!is_label_text(name, "_-.") || !is_label_text(value, "_-./:@+")) {
       return fail(ErrorCode::InvalidQuery,
-                  fmt::format("a label is written NAME=VALUE, as in zone=a, and not '{}'", text));
+                  fmt::format("'{}' is no label: one is NAME=VALUE, as in zone=a, of letters, digits "
+                              "and _-. (a value also /:@+), {} of each at most",
+                              printable(text), kLabelMost));
     }
-    labels[text.substr(0, end)] = text.substr(end + 1);
+    if (!labels.emplace(name, value).second && labels[name] != value) {
+      return fail(ErrorCode::InvalidQuery,
+                  fmt::format("label {} is given twice: {} and {}", name, labels[name], value));
+    }
   }
   return labels;
 }

@@ -92,7 +92,7 @@ struct NodeArguments {
   ClusterArguments cluster;
   std::string name = host_name();
   std::vector<std::string> labels;
-  std::string spill;
+  std::optional<std::string> spill;
   std::string roles;
   bool is_quiet = false;
   bool serves_session = false;
@@ -136,8 +136,7 @@ Expected<void> run_node(const NodeArguments& arguments) {
   const cluster::MachineClock clock;
   cluster::SessionProcesses sessions({"/proc/self/exe", "node", "--serve-session"});
   std::unique_ptr<cluster::SpillFolder> spill;
-  if (!arguments.spill.empty())
-    spill = CLEW_TRY(cluster::SpillFolder::open(arguments.spill, kSpillMost));
+  if (arguments.spill) spill = CLEW_TRY(cluster::SpillFolder::open(*arguments.spill, kSpillMost));
   const auto bus = CLEW_TRY(connect(arguments.cluster, "node", arguments.name));
   cluster::Node node(*bus, sessions, clock,
                      {.name = arguments.name,
@@ -168,10 +167,15 @@ Expected<void> run_node(const NodeArguments& arguments) {
     }
     refresh(roles, console);
     node.turn();
+    if (node.problem() && !end_ns) {
+      end_ns = clock.monotonic_ns() + kEndPatience;
+      node.stop();
+    }
     tell(node.take_notes(), console);
     warn(bus->take_complaints(), console);
   }
   node.leave();
+  if (node.problem()) return tl::unexpected(*node.problem());
   return {};
 }
 
@@ -179,7 +183,7 @@ Expected<void> run_node(const NodeArguments& arguments) {
 
 struct RootArguments {
   ClusterArguments cluster;
-  std::string store;
+  std::optional<std::string> store;
   std::string prometheus;
   std::string name = host_name();
   std::string roles;
@@ -193,7 +197,7 @@ Expected<void> run_root(const RootArguments& arguments) {
   const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::GoesOn));
   const cluster::MachineClock clock;
   std::unique_ptr<cluster::Store> store;
-  if (!arguments.store.empty()) store = CLEW_TRY(cluster::Store::open(arguments.store));
+  if (arguments.store) store = CLEW_TRY(cluster::Store::open(*arguments.store));
   const auto bus = CLEW_TRY(connect(arguments.cluster, "root", arguments.name));
   cluster::Root root(*bus, clock,
                      {.name = cluster::new_name(arguments.name + "-"),

@@ -101,7 +101,13 @@ void check_way_in(const ClusterRequest& request, const NatsAddress& address, siz
                           .remedy = address.is_tls ? "a URL that begins nats://"
                                                    : "a URL that begins tls://"});
   }
-  if (!is_tried) return check_said_jetstream(greeting, findings);
+  if (!is_tried) {
+    if (is_asked && !is_somebody)
+      findings.note("way-in", {.detail = "it was not tried: this end is nobody",
+                               .remedy = "--certificate FILE and --key FILE, --credentials FILE or "
+                                         "USER:PASSWORD@ in the URL, as a node has them"});
+    return check_said_jetstream(greeting, findings);
+  }
   cluster::NatsOptions options = who;
   options.only_server = server;
   const auto bus = cluster::connect_nats(options);
@@ -156,7 +162,8 @@ Expected<std::vector<Finding>> check_servers(const ClusterRequest& request) {
     if (!greeting && !are_several) return tl::unexpected(greeting.error());
     if (greeting) {
       check_greeting(*greeting, cluster::is_loopback(address.hosts[i]), findings);
-      check_way_in(request, address, i, *greeting, findings);
+      if (cluster::check_version(*greeting, name))
+        check_way_in(request, address, i, *greeting, findings);
       reached.emplace_back(name, *greeting);
     } else {
       findings.problem("server", {.detail = greeting.error().message});

@@ -59,6 +59,17 @@ TEST(NatsRules, FindNothingInWhatComesWithClew) {
   EXPECT_EQ(findings_of(kSound).problems(), 0U);
 }
 
+TEST(NatsRules, FindNothingInThreeServersAsTheyCome) {
+  const auto settings =
+      read_nats_settings(CLEW_SOURCE_DIR "/examples/cluster/three-servers.conf");
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->files.size(), 2U);
+  Findings findings("server");
+  check_nats_settings(*settings, findings);
+  for (const Finding& finding : findings.all())
+    EXPECT_EQ(finding.verdict, Verdict::Ok) << finding.check << ": " << finding.detail;
+}
+
 TEST(NatsRules, FindWhoIsLetInByMistake) {
   EXPECT_THAT(problem_of("accounts", kSound + "authorization { users: [] }\n"),
               HasSubstr("a.conf:4: 'authorization' stands beside 'accounts'"));

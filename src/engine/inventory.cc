@@ -2,7 +2,10 @@
 #include "engine/inventory.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -403,6 +406,13 @@ bool has_dead_session(const inline_::ArenaInfo& arena) {
                      [](const inline_::SessionInfo& session) { return !session.tracer_alive; });
 }
 
+// One that a node of a cluster has begun, for a query of that.
+bool is_of_cluster(pid_t tracer) {
+  std::ifstream file(fmt::format("/proc/{}/cmdline", tracer));
+  const std::string words{std::istreambuf_iterator<char>(file), {}};
+  return words.find(std::string("\0--serve-session\0", 17)) != std::string::npos;
+}
+
 // What to do about what dead sessions left.
 std::string advice_on(const inline_::ArenaInfo& arena) {
   if (!arena.residue) return "";
@@ -420,9 +430,11 @@ std::string list_traced(bool json) {
     for (const inline_::SessionInfo& session : arena.sessions) {
       sessions.push_back({{"session", session.session},
                           {"tracer", session.tracer},
-                          {"alive", session.tracer_alive}});
+                          {"alive", session.tracer_alive},
+                          {"cluster", is_of_cluster(session.tracer)}});
+      const std::string_view kind = is_of_cluster(session.tracer) ? " (of a cluster's node)" : "";
       tracers += fmt::format("{}clew {}{}", tracers.empty() ? "" : ", ", session.tracer,
-                             session.tracer_alive ? "" : " (dead)");
+                             session.tracer_alive ? kind : " (dead)");
     }
     if (json) {
       text += nlohmann::json{{"pid", arena.pid},

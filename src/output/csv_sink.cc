@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comma-separated values (RFC 4180: CRLF, quotes doubled), with a header line. Numbers are exact
-// and without units; null is an empty field. Losses, and which columns are approximate, go to the
-// notes.
+// and without units; null is an empty field. Losses, which columns are approximate and which
+// intervals partial go to the notes.
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -88,6 +89,7 @@ class CsvSink final : public RowSink {
   void end_interval(const Interval& interval) override {
     if (mode_ == RowMode::Stream) return;
     write_header("interval,");
+    if (interval.partial) partial_.push_back(interval.number);
     for (const std::string& row : std::exchange(rows_, {})) {
       bytes_.write(fmt::format("{},{}", interval.number, row));
     }
@@ -103,6 +105,8 @@ class CsvSink final : public RowSink {
     write_header("");
     for (const std::string& row : std::exchange(rows_, {}))
       bytes_.write(row);
+    if (!partial_.empty())
+      notes_.write(fmt::format("partial intervals: {}\n", fmt::join(partial_, ", ")));
     notes_.write(format_approximate(columns_) + format_losses(losses));
   }
 
@@ -122,6 +126,7 @@ class CsvSink final : public RowSink {
   RowMode mode_ = RowMode::Table;
   std::vector<Column> columns_;
   std::vector<std::string> rows_;
+  std::vector<uint64_t> partial_;  // Intervals.
   bool header_written_ = false;
 };
 
