@@ -243,8 +243,10 @@ Expected<void> ClusterRun::bring_root() {
                             .takeover_ns = kRootSilent,
                             .lease_ns = kLease});
   auto begun = root_->begin();
-  if (begun || begun.error().code != ErrorCode::Refused) return begun;
-  // The server lets this user ask, and not be a root: one of others is waited for.
+  const bool is_needed = !begun && !is_known && begun.error().code != ErrorCode::Refused;
+  if (begun || is_needed) return begun;
+  // Another one leads; or the server lets this user ask, and not be a root: one of others is waited
+  // for.
   no_root_ = begun.error();
   root_.reset();
   roots_bus_.reset();
@@ -279,11 +281,12 @@ Expected<void> ClusterRun::wait_for_root() {
                                            root_->problem()));
   }
   if (waited > kTold && !std::exchange(has_told_wait_, true)) {
-    notices_.made(no_root_ ? fmt::format("no root answers at {} so far; 'clew root' is to run there",
-                                         request_.url)
-                           : fmt::format("the root of {} has gone without a word: it is waited for, "
-                                         "and then this command's own takes over, {} s at most",
-                                         request_.url, kMost / kSecond));
+    notices_.made(
+        no_root_
+            ? fmt::format("no root answers at {} so far; 'clew root' is to run there", request_.url)
+            : fmt::format("the root of {} has gone without a word: it is waited for, "
+                          "and then this command's own takes over, {} s at most",
+                          request_.url, kMost / kSecond));
   }
   if (waited < kMost) return {};
   if (!no_root_) return fail(ErrorCode::Io, fmt::format("no root answers at {}", request_.url));
@@ -367,10 +370,11 @@ void ClusterRun::give(const AnsweredPane& pane) {
 // Nodes were armed within the first, and are stopped within the last; of others one may be missing.
 output::Interval ClusterRun::interval_of(Pane pane) {
   if (!first_) first_ = pane;
-  return {.number = static_cast<uint64_t>(pane - *first_) + 1,
-          .partial = pane == *first_ || panes_.end(pane) > ended_ns_ || has_gap(asker_->gaps(), pane),
-          .begin_ns = panes_.begin(pane),
-          .end_ns = panes_.end(pane)};
+  return {
+      .number = static_cast<uint64_t>(pane - *first_) + 1,
+      .partial = pane == *first_ || panes_.end(pane) > ended_ns_ || has_gap(asker_->gaps(), pane),
+      .begin_ns = panes_.begin(pane),
+      .end_ns = panes_.end(pane)};
 }
 
 }  // namespace

@@ -100,7 +100,8 @@ TEST_F(NatsTest, WithAWrongPasswordIsRefused) {
   EXPECT_TRUE(connect_nats({.url = "nats://joe:secret@" + server.place(), .name = "test"}));
   const Error error = error_of({.url = "nats://joe:secret2@" + server.place(), .name = "test"});
   EXPECT_EQ(error.code, ErrorCode::Refused);
-  EXPECT_EQ(error.message, fmt::format("nats://{} does not let user 'joe' in: the name or the password is wrong",
+  EXPECT_EQ(error.message,
+            fmt::format("nats://{} does not let user 'joe' in: the name or the password is wrong",
                         server.place()));
   EXPECT_EQ(error_of({.url = "nats://" + server.place(), .name = "test"}).code, ErrorCode::Refused);
 }
@@ -233,7 +234,8 @@ TEST_F(NatsTest, SaysThatAServerKeepsNoLogs) {
   ASSERT_TRUE(connected);
   const auto made = (*connected)->make_log("parts", "part.>", 1 << 20);
   ASSERT_FALSE(made);
-  EXPECT_NE(made.error().message.find("jetstream: enabled"), std::string::npos) << made.error().message;
+  EXPECT_NE(made.error().message.find("jetstream: enabled"), std::string::npos)
+      << made.error().message;
 }
 
 TEST_F(NatsTest, TellsTheLimitOfItsServer) {

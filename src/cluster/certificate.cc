@@ -55,8 +55,7 @@ std::string common_name_of(const X509* certificate) {
 std::optional<Certificate> read_certificate(const std::string& path) {
   const std::unique_ptr<BIO, Frees> file(BIO_new_file(path.c_str(), "r"));
   if (file == nullptr) return std::nullopt;
-  const std::unique_ptr<X509, Frees> read(
-      PEM_read_bio_X509(file.get(), nullptr, nullptr, nullptr));
+  const std::unique_ptr<X509, Frees> read(PEM_read_bio_X509(file.get(), nullptr, nullptr, nullptr));
   if (read == nullptr) return std::nullopt;
   Certificate certificate;
   if (X509_cmp_current_time(X509_get0_notBefore(read.get())) > 0)

@@ -323,13 +323,13 @@ struct Refusal {
 struct Status {
   std::string query{};
   Phase phase = Phase::Installing;
-  std::string reason{};    // Why it failed.
-  std::string answered{};  // NodeQuery::answered, of whoever was armed first.
-  std::string asker{};     // Whose query it is.
-  uint64_t nodes = 0;      // That are there,
-  uint64_t meant = 0;      // that have the labels,
-  uint64_t armed = 0;      // that count,
-  uint64_t silent = 0;     // and that are not heard any more.
+  std::string reason{};               // Why it failed.
+  std::string answered{};             // NodeQuery::answered, of whoever was armed first.
+  std::string asker{};                // Whose query it is.
+  uint64_t nodes = 0;                 // That are there,
+  uint64_t meant = 0;                 // that have the labels,
+  uint64_t armed = 0;                 // that count,
+  uint64_t silent = 0;                // and that are not heard any more.
   std::vector<std::string> labels{};  // Where no node is meant, some that nodes have: zone=a.
   std::vector<Refusal> refusals{};
   std::vector<std::string> lost{};  // What the answer lacks, in words,

@@ -32,7 +32,7 @@ struct NatsConnection::Shared {
   std::map<uint64_t, std::optional<NatsReply>> awaited;  // By the number of the request.
   std::set<std::string> asked_subjects;                  // While they are awaited.
   std::set<std::string> refused_subjects;                // Of these.
-  std::string pattern;  // Whose refusal subscribe() tells, if there is one.
+  std::string pattern;         // Whose refusal subscribe() tells, if there is one.
   std::set<std::string> told;  // Refusals that were complained of: what is sent again and again.
   uint64_t losses = 0;         // Of the connection, so far.
 };
@@ -244,8 +244,8 @@ Expected<void> NatsConnection::connect() {
 // before the handshake is an error in the server's log. Whoever makes a log there learns it, too.
 Expected<void> NatsConnection::check_server() const {
   std::array<char, kUrlMax> url{};
-  const bool is_known = natsConnection_GetConnectedUrl(connection_, url.data(), url.size()) ==
-                        NATS_OK;
+  const bool is_known =
+      natsConnection_GetConnectedUrl(connection_, url.data(), url.size()) == NATS_OK;
   if (address_.is_tls || !is_known) return {};
   const auto greeting = greet_nats(url.data(), url.data(), options_.timeout);
   if (!greeting) return {};  // It has answered libnats.

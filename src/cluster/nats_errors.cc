@@ -53,11 +53,13 @@ std::string certificate_problem(std::string_view text, const NatsOptions& option
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
       return options.ca_file.empty()
-                 ? fmt::format("the certificate of {} is not trusted: no authority that this system "
-                               "knows has signed it; --ca FILE names one that has",
-                               where)
-                 : fmt::format("the certificate of {} is not trusted: '{}' (--ca) has not signed it",
-                               where, options.ca_file);
+                 ? fmt::format(
+                       "the certificate of {} is not trusted: no authority that this system "
+                       "knows has signed it; --ca FILE names one that has",
+                       where)
+                 : fmt::format(
+                       "the certificate of {} is not trusted: '{}' (--ca) has not signed it", where,
+                       options.ca_file);
     default:
       return fmt::format("the certificate of {} is not trusted: {}", where, without_place(text));
   }
@@ -71,8 +73,7 @@ std::string who_is_not_let_in(const NatsOptions& options, const NatsAddress& add
   }
   if (!address.token.empty()) return where + " does not take this token";
   if (!options.credentials_file.empty()) {
-    return fmt::format("{} does not take the credentials of '{}'", where,
-                       options.credentials_file);
+    return fmt::format("{} does not take the credentials of '{}'", where, options.credentials_file);
   }
   if (!options.certificate_file.empty()) {
     const auto certificate = read_certificate(options.certificate_file);
@@ -109,8 +110,7 @@ Error error_of_server(size_t i, std::string_view text, const NatsOptions& option
   if (const auto is_new = check_version(*greeting, where); !is_new) return is_new.error();
   if (address.is_tls && greeting->wants_certificate)
     return {ErrorCode::Refused, own_certificate_problem(options, where)};
-  return {ErrorCode::Io,
-          fmt::format("no bus answers at {}: {}", where, without_place(text))};
+  return {ErrorCode::Io, fmt::format("no bus answers at {}: {}", where, without_place(text))};
 }
 
 }  // namespace

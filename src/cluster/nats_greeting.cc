@@ -72,9 +72,8 @@ int connect_by(const FileDescriptor& descriptor, const addrinfo& to, Deadline en
   if (connect(descriptor.get(), to.ai_addr, to.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
   socklen_t size = sizeof problem;
-  const bool is_told =
-      waits_until(descriptor, POLLOUT, end) &&
-      getsockopt(descriptor.get(), SOL_SOCKET, SO_ERROR, &problem, &size) == 0;
+  const bool is_told = waits_until(descriptor, POLLOUT, end) &&
+                       getsockopt(descriptor.get(), SOL_SOCKET, SO_ERROR, &problem, &size) == 0;
   return is_told ? problem : ETIMEDOUT;
 }
 
@@ -118,9 +117,8 @@ Expected<FileDescriptor> reach(std::string_view server, const std::string& shown
 }  // namespace
 
 Expected<NatsGreeting> parse_nats_greeting(std::string_view line) {
-  const json info = line.starts_with(kInfo)
-                        ? json::parse(line.substr(kInfo.size()), nullptr, false)
-                        : json();
+  const json info =
+      line.starts_with(kInfo) ? json::parse(line.substr(kInfo.size()), nullptr, false) : json();
   if (!info.is_object()) return fail(ErrorCode::Io, "it does not speak as NATS does");
   return NatsGreeting{.version = text_in(info, "version"),
                       .cluster = text_in(info, "cluster"),

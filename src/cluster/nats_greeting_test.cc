@@ -49,7 +49,8 @@ TEST(NatsGreeting, TellsServersThatAreTooOld) {
   };
   for (const char* version : {"2.9.0", "2.9.10", "2.10.1", "2.11.0-beta", "3.0.0"})
     EXPECT_EQ(error_of(version), "") << version;
-  EXPECT_EQ(error_of("2.8.4"), "nats://a:1 is too old: it is NATS 2.8.4, and 2.9 or newer is needed");
+  EXPECT_EQ(error_of("2.8.4"),
+            "nats://a:1 is too old: it is NATS 2.8.4, and 2.9 or newer is needed");
   for (const char* version : {"1.4.1", "0.9.9", "2.2.0", "2.0"})
     EXPECT_THAT(error_of(version), testing::HasSubstr("too old")) << version;
   // Of what says no version, by what it can.

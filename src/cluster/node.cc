@@ -309,9 +309,10 @@ void Node::arm(Task& task) {
   if (!session) return close(task, session.error().message);
   task.session = std::move(*session);
   const bool is_known = options_.roles != nullptr;
-  notes_.push_back(fmt::format("query {} is wanted{}: {}", task.want.query,
-                               is_known ? " by " + options_.roles->shown(task.want.signature.key) : "",
-                               shown_query(task.want.text)));
+  notes_.push_back(
+      fmt::format("query {} is wanted{}: {}", task.want.query,
+                  is_known ? " by " + options_.roles->shown(task.want.signature.key) : "",
+                  shown_query(task.want.text)));
 }
 
 // Of who signed it; nothing, where everybody may ask. The session's own check, which knows what the
@@ -324,8 +325,7 @@ Expected<std::optional<Role>> Node::role_of(const Control& want) {
   const Role* const role = CLEW_TRY(options_.roles->role_of(want.signature.key));
   CLEW_TRY(check_text(*role, {.name = "query", .text = want.text}, want.name_patterns));
   const auto running = std::count_if(tasks_.begin(), tasks_.end(), [&](const auto& each) {
-    return each.second.session != nullptr &&
-           each.second.want.signature.key == want.signature.key;
+    return each.second.session != nullptr && each.second.want.signature.key == want.signature.key;
   });
   CLEW_TRY(check_limits(*role, static_cast<size_t>(running), want.width_ns));
   return std::optional(*role);

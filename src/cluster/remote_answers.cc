@@ -79,9 +79,10 @@ Expected<bool> RemoteAnswers::may_have_root() {
 
 void RemoteAnswers::tell_wait() {
   if (!tell_) return;
-  tell_(fmt::format("the root of {} does not answer; another one that takes over is waited for, {} s "
-                    "at most",
-                    url_, kTries * kAnswerWait / kSecond));
+  tell_(
+      fmt::format("the root of {} does not answer; another one that takes over is waited for, {} s "
+                  "at most",
+                  url_, kTries * kAnswerWait / kSecond));
 }
 
 std::optional<Bytes> RemoteAnswers::wait_for_answer(uint64_t request) {

@@ -66,8 +66,7 @@ class RolesReader {
       if (!roles.contains(role))
         return fail_at(role_node.source(), fmt::format("there is no [roles.{}]", role));
       const bool is_new = keys.emplace(*key, Holder{std::string(name.str()), role}).second;
-      if (!is_new)
-        return fail_at(key_node.source(), "this key is here twice");
+      if (!is_new) return fail_at(key_node.source(), "this key is here twice");
     }
     return keys;
   }
@@ -93,8 +92,8 @@ class RolesReader {
 
  private:
   Expected<Role> role(const std::string& name, const toml::table& table) const {
-    CLEW_TRY(check_keys(table, {"sources", "processes", "memory", "kernel", "cause", "queries",
-                                "interval_ms"}));
+    CLEW_TRY(check_keys(
+        table, {"sources", "processes", "memory", "kernel", "cause", "queries", "interval_ms"}));
     Role role{.name = name};
     role.sources = CLEW_TRY(patterns(table, "sources"));
     role.processes = CLEW_TRY(patterns(table, "processes"));
@@ -136,8 +135,7 @@ class RolesReader {
     if (node == nullptr) return 0;
     const toml::value<int64_t>* const value = node->as_integer();
     if (value != nullptr && value->get() >= 1 && value->get() <= most) return value->get();
-    return fail_at(node->source(),
-                   fmt::format("'{}' is a whole number from 1 to {}", key, most));
+    return fail_at(node->source(), fmt::format("'{}' is a whole number from 1 to {}", key, most));
   }
 
   Expected<std::string> text_of(std::string_view key, const toml::node& node) const {

@@ -14,10 +14,10 @@
 //     queries = 4                        # How many at once each key may ask,
 //     interval_ms = 1000                 # and how short its intervals may be.
 //
-// What is not named is not allowed, but for the last two, which are limits. A pattern of a query has to be within one of the role's; "*"
-// alone is all. The names that are compared: of functions "module!function", of static probes
-// "usdt:provider:name", of the kernel "syscall:read", "kernel:vfs_read",
-// "tracepoint:sched:sched_switch", "profile".
+// What is not named is not allowed, but for the last two, which are limits. A pattern of a query
+// has to be within one of the role's; "*" alone is all. The names that are compared: of functions
+// "module!function", of static probes "usdt:provider:name", of the kernel "syscall:read",
+// "kernel:vfs_read", "tracepoint:sched:sched_switch", "profile".
 #pragma once
 
 #include <cstdint>

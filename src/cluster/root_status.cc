@@ -79,8 +79,8 @@ void Root::keep_lost(const std::string& node) {
 void Root::note_life(Member& member, const Beat& said) {
   const bool was_there = member.heard_ns != 0;
   if (was_there && member.before == said.incarnation) {
-    const std::string note = fmt::format("two nodes are called {}: one has to have another --name",
-                                         said.node);
+    const std::string note =
+        fmt::format("two nodes are called {}: one has to have another --name", said.node);
     if (std::exchange(forger_, note) != note) notes_.push_back(note);
   } else {
     notes_.push_back(fmt::format("node {} is there", said.node));

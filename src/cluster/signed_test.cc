@@ -130,18 +130,18 @@ TEST_F(Signed, QueriesOfAStrangerAreRefusedByTheRootAndByNodes) {
 class Limited : public Signed {
  protected:
   void expect_limits(bool is_by_root) {
-    const Roles limited =
-        Roles::parse("[keys.alice]\nkey = \"" + text_of(alice_.public_key()) +
-                         "\"\nrole = \"web\"\n[roles.web]\nsources = [\"a!*\"]\n"
-                         "processes = [\"a\"]\nqueries = 1\ninterval_ms = 1000\n",
-                     "roles.toml")
-            .value();
+    const Roles limited = Roles::parse("[keys.alice]\nkey = \"" + text_of(alice_.public_key()) +
+                                           "\"\nrole = \"web\"\n[roles.web]\nsources = [\"a!*\"]\n"
+                                           "processes = [\"a\"]\nqueries = 1\ninterval_ms = 1000\n",
+                                       "roles.toml")
+                              .value();
     begin(is_by_root ? &limited : nullptr, &limited);
     const std::string who = is_by_root ? "root: " : "n1: ";
     Ask fast = question();
     fast.width_ns = kSecond / 100;
-    EXPECT_EQ(refusal_of(fast), who + "role 'web' may ask for intervals of 1000 ms and longer, and "
-                                      "not of 10 ms");
+    EXPECT_EQ(refusal_of(fast), who +
+                                    "role 'web' may ask for intervals of 1000 ms and longer, and "
+                                    "not of 10 ms");
     Ask first = question();
     first.query = "q2";
     EXPECT_EQ(refusal_of(first), "");
@@ -179,9 +179,9 @@ TEST_F(Signed, QueriesAreLoggedWithWhoAsks) {
   const auto of_root = root_->root.take_notes();
   EXPECT_THAT(of_root, testing::Contains("query q1 is asked by alice (role web): " +
                                          std::string(kFakeText)));
-  EXPECT_THAT(node_->node.take_notes(),
-              testing::Contains("query q1 is wanted by alice (role web): " +
-                                std::string(kFakeText)));
+  EXPECT_THAT(
+      node_->node.take_notes(),
+      testing::Contains("query q1 is wanted by alice (role web): " + std::string(kFakeText)));
 }
 
 TEST_F(Signed, QueriesBeyondTheRoleAreRefusedByTheRootAndByNodes) {

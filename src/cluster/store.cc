@@ -198,10 +198,11 @@ Expected<void> check_place(const std::string& directory) {
   if (problem || access(file_in(directory).c_str(), F_OK) == 0) return {};
   for (const auto& entry : entries) {
     if (entry.path().filename() == "lock") continue;
-    return fail(ErrorCode::Refused,
-                fmt::format("{} has no store of a root, but other files: a store begins in a folder "
-                            "that is empty or new",
-                            directory));
+    return fail(
+        ErrorCode::Refused,
+        fmt::format("{} has no store of a root, but other files: a store begins in a folder "
+                    "that is empty or new",
+                    directory));
   }
   return {};
 }

@@ -72,10 +72,12 @@ class Strangers : public testing::Test {
     return *nodes_.back();
   }
   void ask(Labels labels = {}) {
-    asker_ = std::make_unique<TestAsker>(
-        hub_.connect(), clock_,
-        Ask{.query = "q1", .asker = "me", .text = kFakeText, .labels = std::move(labels),
-            .width_ns = kSecond});
+    asker_ = std::make_unique<TestAsker>(hub_.connect(), clock_,
+                                         Ask{.query = "q1",
+                                             .asker = "me",
+                                             .text = kFakeText,
+                                             .labels = std::move(labels),
+                                             .width_ns = kSecond});
     ASSERT_TRUE(asker_->asker.begin());
   }
   static void keep(std::vector<std::string>& kept, std::vector<std::string> more) {
@@ -97,16 +99,16 @@ TEST_F(Strangers, OfOtherVersionsAreToldByAll) {
   const Subjects subjects("default");
   const auto other = hub_.connect();
   for (const uint16_t version : {uint16_t{1}, uint16_t{kMessageVersion + 1}}) {
-    const std::string why =
-        fmt::format("the message has version {}; this version of clew reads {}", version,
-                    kMessageVersion);
+    const std::string why = fmt::format("the message has version {}; this version of clew reads {}",
+                                        version, kMessageVersion);
     // A node, an asker and a reader of that version; each hears of the root's.
-    ASSERT_TRUE(other->publish(subjects.beat("old"),
-                               of_version(to_bytes(Beat{.node = "old"}), version)));
+    ASSERT_TRUE(
+        other->publish(subjects.beat("old"), of_version(to_bytes(Beat{.node = "old"}), version)));
     ASSERT_TRUE(other->subscribe(subjects.status(kOfStrangers)));
     ASSERT_TRUE(other->subscribe(subjects.found(kOfStrangers)));
     ASSERT_TRUE(other->publish(subjects.ask(), of_version(to_bytes(Ask{.query = "q"}), version)));
-    ASSERT_TRUE(other->publish(subjects.read(), of_version(to_bytes(Read{.reader = "r"}), version)));
+    ASSERT_TRUE(
+        other->publish(subjects.read(), of_version(to_bytes(Read{.reader = "r"}), version)));
     pass(kSecond);
     EXPECT_THAT(root_notes_, Contains(HasSubstr("node old is not understood: " + why)).Times(1));
     EXPECT_THAT(root_notes_, Contains(HasSubstr("who asks is not understood: " + why)).Times(1));
@@ -176,8 +178,10 @@ TEST_F(Strangers, OfOneNameAreToldApart) {
   ASSERT_TRUE(second.node.problem());
   EXPECT_EQ(second.node.problem()->message,
             "another node is called n1, and has been there longer: each needs a --name of its own");
-  EXPECT_THAT(first.node.take_notes(), Contains(HasSubstr("another node is called so: n1")).Times(1));
-  EXPECT_THAT(root_notes_, Contains("two nodes are called n1: one has to have another --name").Times(1));
+  EXPECT_THAT(first.node.take_notes(),
+              Contains(HasSubstr("another node is called so: n1")).Times(1));
+  EXPECT_THAT(root_notes_,
+              Contains("two nodes are called n1: one has to have another --name").Times(1));
   EXPECT_THAT(root_notes_, Contains("node n1 is there").Times(2));
 }
 
@@ -212,7 +216,8 @@ TEST_F(Strangers, ToABusAreToldWhatItLacks) {
   pass(2 * kSecond);
   hub_.set_reachable(false);
   pass(3 * kSecond);
-  EXPECT_THAT(root_notes_, Contains(HasSubstr("this root cannot do its work at present: ")).Times(1));
+  EXPECT_THAT(root_notes_,
+              Contains(HasSubstr("this root cannot do its work at present: ")).Times(1));
   EXPECT_THAT(nodes_[0]->node.take_notes(),
               ElementsAre("the bus is not reached: what is counted is kept, and sent later"));
   hub_.set_reachable(true);
@@ -238,8 +243,8 @@ TEST_F(Strangers, ThatAreStoresStayAsTheyAre) {
     const std::string sql = fmt::format("pragma user_version={}", version);
     ASSERT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
     (void)sqlite3_close(database);
-    const std::string why =
-        fmt::format("clew-root.sqlite is a store of version {}; this version of clew reads ", version);
+    const std::string why = fmt::format(
+        "clew-root.sqlite is a store of version {}; this version of clew reads ", version);
     EXPECT_THAT(error_of_store(path), HasSubstr(why));
     const auto read = Store::open_to_read(path);
     ASSERT_FALSE(read);

@@ -17,8 +17,8 @@ inline constexpr std::string_view kOfStrangers = "_others";
 
 // What whoever hears that says.
 inline std::string not_understood(std::string_view url, std::string_view why) {
-  return fmt::format("the root of {} is not understood: {}; both need the same version of clew", url,
-                     why);
+  return fmt::format("the root of {} is not understood: {}; both need the same version of clew",
+                     url, why);
 }
 
 class Subjects {

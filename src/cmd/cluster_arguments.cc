@@ -65,10 +65,11 @@ Expected<void> check_tls(const ClusterArguments& arguments) {
   for (const auto& [option, value] : {std::pair("--ca", &arguments.ca_file),
                                       std::pair("--certificate", &arguments.certificate_file)}) {
     if (!is_plain || value->empty()) continue;
-    return fail(ErrorCode::InvalidQuery,
-                fmt::format("{} is for TLS, and {} has none: its URL begins tls:// where the server "
-                            "has TLS",
-                            option, address->shown()));
+    return fail(
+        ErrorCode::InvalidQuery,
+        fmt::format("{} is for TLS, and {} has none: its URL begins tls:// where the server "
+                    "has TLS",
+                    option, address->shown()));
   }
   return {};
 }
@@ -128,10 +129,11 @@ Expected<std::map<std::string, std::string>> labels_of(const std::vector<std::st
     const std::string name = text.substr(0, end);
     const std::string value = end < text.size() ? text.substr(end + 1) : "";
     if (!is_label_text(name, "_-.") || !is_label_text(value, "_-./:@+")) {
-      return fail(ErrorCode::InvalidQuery,
-                  fmt::format("'{}' is no label: one is NAME=VALUE, as in zone=a, of letters, digits "
-                              "and _-. (a value also /:@+), {} of each at most",
-                              printable(text), kLabelMost));
+      return fail(
+          ErrorCode::InvalidQuery,
+          fmt::format("'{}' is no label: one is NAME=VALUE, as in zone=a, of letters, digits "
+                      "and _-. (a value also /:@+), {} of each at most",
+                      printable(text), kLabelMost));
     }
     if (!labels.emplace(name, value).second && labels[name] != value) {
       return fail(ErrorCode::InvalidQuery,

@@ -97,9 +97,10 @@ void check_way_in(const ClusterRequest& request, const NatsAddress& address, siz
   const bool is_asked = greeting.wants_credentials || greeting.wants_certificate;
   const bool is_tried = (is_somebody || !is_asked) && address.is_tls == greeting.wants_tls;
   if (address.is_tls != greeting.wants_tls) {
-    findings.note("url", {.detail = address.is_tls ? "the server has no TLS" : "the server wants TLS",
-                          .remedy = address.is_tls ? "a URL that begins nats://"
-                                                   : "a URL that begins tls://"});
+    findings.note(
+        "url",
+        {.detail = address.is_tls ? "the server has no TLS" : "the server wants TLS",
+         .remedy = address.is_tls ? "a URL that begins nats://" : "a URL that begins tls://"});
   }
   if (!is_tried) {
     if (is_asked && !is_somebody)
@@ -112,15 +113,16 @@ void check_way_in(const ClusterRequest& request, const NatsAddress& address, siz
   options.only_server = server;
   const auto bus = cluster::connect_nats(options);
   if (!bus) {
-    findings.problem("way-in", {.detail = bus.error().message,
-                                .refused = "no node, root or asker gets in so"});
+    findings.problem(
+        "way-in", {.detail = bus.error().message, .refused = "no node, root or asker gets in so"});
     return check_said_jetstream(greeting, findings);
   }
-  findings.ok("way-in", address.is_tls
-                            ? fmt::format("its certificate is trusted and has the name '{}', and it "
-                                          "lets this end in",
-                                          address.hosts[0])
-                            : std::string("it lets this end in"));
+  findings.ok("way-in",
+              address.is_tls
+                  ? fmt::format("its certificate is trusted and has the name '{}', and it "
+                                "lets this end in",
+                                address.hosts[0])
+                  : std::string("it lets this end in"));
   check_jetstream(**bus, request, findings);
 }
 
@@ -201,9 +203,8 @@ Expected<Diagnosis> diagnose_cluster(const ClusterRequest& request) {
   const bool is_url = request.place.find("://") != std::string::npos;
   const std::vector<Finding> all =
       is_url ? CLEW_TRY(check_servers(request)) : CLEW_TRY(check_file(request.place));
-  const auto problems = std::count_if(all.begin(), all.end(), [](const Finding& one) {
-    return one.verdict == Verdict::Problem;
-  });
+  const auto problems = std::count_if(
+      all.begin(), all.end(), [](const Finding& one) { return one.verdict == Verdict::Problem; });
   return Diagnosis{.text = request.json ? json_of(all) : text_of(all),
                    .problems = static_cast<uint32_t>(problems)};
 }

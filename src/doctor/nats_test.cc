@@ -60,8 +60,7 @@ TEST(NatsRules, FindNothingInWhatComesWithClew) {
 }
 
 TEST(NatsRules, FindNothingInThreeServersAsTheyCome) {
-  const auto settings =
-      read_nats_settings(CLEW_SOURCE_DIR "/examples/cluster/three-servers.conf");
+  const auto settings = read_nats_settings(CLEW_SOURCE_DIR "/examples/cluster/three-servers.conf");
   ASSERT_TRUE(settings) << settings.error().message;
   EXPECT_EQ(settings->files.size(), 2U);
   Findings findings("server");

@@ -151,7 +151,8 @@ class ClusterErrors : public testing::Test {
     if (verb == "node" || verb == "root") words.insert(words.end(), {"--name", "n1"});
     if (verb == "root") words.insert(words.end(), {"--store", folder_.file("store")});
     if (verb == "run")
-      words.emplace_back("from e in cluster.Function(\"no-such!*\") group by e.host select count()");
+      words.emplace_back(
+          "from e in cluster.Function(\"no-such!*\") group by e.host select count()");
     return words;
   }
   static Child::End end_of(const Words& words) {
@@ -207,8 +208,9 @@ TEST_F(ClusterErrors, OfTheUrl) {
   expect_of(kAll, "nats://127.0.0.1:x", "its port is no number from 1 to 65535");
   expect_of(kAll, "nats://no-such-host.invalid", "no machine is known as 'no-such-host.invalid'");
   expect_of(kAll, "nats://127.0.0.1:1", "no NATS server listens there; is it started");
-  expect_of({"node"}, "nats://127.0.0.1:1,nats://no-such-host.invalid",
-            "no NATS server listens there; is it started, and is that its port?; no bus answers at");
+  expect_of(
+      {"node"}, "nats://127.0.0.1:1,nats://no-such-host.invalid",
+      "no NATS server listens there; is it started, and is that its port?; no bus answers at");
 }
 
 TEST_F(ClusterErrors, OfPortsThatAreNotOfNats) {
@@ -230,7 +232,8 @@ TEST_F(ClusterErrors, OfOldServers) {
             "is too old: it is NATS 2.8.4, and 2.9 or newer is needed");
   const Child::End told = end_of(command("doctor", "nats://" + old.place()));
   EXPECT_EQ(told.status, 1);
-  EXPECT_THAT(told.output, HasSubstr("PROBLEM  server             it is too old: it is NATS 2.8.4"));
+  EXPECT_THAT(told.output,
+              HasSubstr("PROBLEM  server             it is too old: it is NATS 2.8.4"));
 }
 
 TEST_F(ClusterErrors, OfWhoIsNotLetIn) {
@@ -257,7 +260,8 @@ TEST_F(ClusterErrors, OfWhatIsNotPermitted) {
   expect_of({"node"}, url_of("noctl"), may_not("subscribe to 'clew.default.ctl.all"));
   expect_of({"node"}, url_of("noinbox"), may_not("subscribe to '_INBOX.node.n1.>"));
   expect_of({"run", "results"}, url_of("noinbox"), "this end may not subscribe to '_INBOX.");
-  expect_of({"root"}, url_of("noapi"), may_not("publish to '$JS.API.STREAM.CREATE.clew_default_part"));
+  expect_of({"root"}, url_of("noapi"),
+            may_not("publish to '$JS.API.STREAM.CREATE.clew_default_part"));
   expect_of({"run"}, url_of("noask"), may_not("publish to 'clew.default.ask"));
   expect_of({"run"}, url_of("nostatus"), "this end may not subscribe to 'clew.default.status.");
   expect_of({"results"}, url_of("noread"), may_not("publish to 'clew.default.read"));
@@ -265,8 +269,9 @@ TEST_F(ClusterErrors, OfWhatIsNotPermitted) {
   expect_told("node", url_of("nobeat"), may_not("publish to 'clew.default.beat.n1"));
   expect_told("node", url_of("noapi"),
               may_not("publish to '$JS.API.STREAM.MSG.GET.KV_clew_default"));
-  expect_told("root", url_of("nokeys"), "this root cannot do its work at present: " +
-                                            may_not("publish to '$KV.clew_default.root"));
+  expect_told(
+      "root", url_of("nokeys"),
+      "this root cannot do its work at present: " + may_not("publish to '$KV.clew_default.root"));
 }
 
 TEST_F(ClusterErrors, OfServersThatKeepNothing) {
@@ -275,15 +280,17 @@ TEST_F(ClusterErrors, OfServersThatKeepNothing) {
   expect_told("node", url_of("nojetstream"), "its account needs 'jetstream: enabled'");
   expect_of({"root", "run"}, url_of("nodisk"),
             "insufficient storage resources available; it takes 1024 MiB of the server's disk");
-  expect_told("root", url_of("nostreams"),
-              "maximum number of streams reached; each tenant needs two: max_streams of its account");
+  expect_told(
+      "root", url_of("nostreams"),
+      "maximum number of streams reached; each tenant needs two: max_streams of its account");
   const Child::End told = end_of(command("doctor", url_of("nojetstream")));
   EXPECT_EQ(told.status, 1);
   EXPECT_THAT(told.output, HasSubstr("PROBLEM  jetstream "));
 }
 
 TEST_F(ClusterErrors, OfLabelsAndFolders) {
-  for (const char* label : {"zone", "=a", "zone=", "zone=a b", "zo ne=a", "zone=\x1b[31m", "zone=\xc3\xa4"})
+  for (const char* label :
+       {"zone", "=a", "zone=", "zone=a b", "zo ne=a", "zone=\x1b[31m", "zone=\xc3\xa4"})
     expect_of({"node"}, url_of("all"), "is no label: one is NAME=VALUE, as in zone=a",
               {"--label", label});
   expect_of({"node"}, url_of("all"), "label zone is given twice: a and b",
@@ -372,8 +379,8 @@ accounts {{ A {{ jetstream: enabled, users: [ {{ user: "clew:node:n1" }} ] }} }}
     return "tls://" + tls_->place(host);
   }
   static Words with(const std::string& certificate, const std::string& authority = "ca") {
-    return {"--ca", file(authority + ".pem"), "--certificate", file(certificate + ".pem"), "--key",
-            file(certificate + ".key")};
+    return {"--ca",  file(authority + ".pem"),  "--certificate", file(certificate + ".pem"),
+            "--key", file(certificate + ".key")};
   }
 
   static cluster::NatsServer* tls_;
@@ -400,7 +407,8 @@ TEST_F(ClusterErrorsTls, OfTheServersCertificate) {
 }
 
 TEST_F(ClusterErrorsTls, OfOnesOwnCertificate) {
-  expect_of(kMembers, tls_url(), "wants a certificate of this end: --certificate FILE and --key FILE",
+  expect_of(kMembers, tls_url(),
+            "wants a certificate of this end: --certificate FILE and --key FILE",
             {"--ca", file("ca.pem")});
   expect_of({"node"}, tls_url(), "late.pem': it has expired", with("late"));
   expect_of({"node"}, tls_url(), "strange.pem': the server does not know who signed it",
@@ -425,7 +433,8 @@ TEST_F(ClusterErrorsTls, AreFoundByTheDoctor) {
   const Child::End bad = told(tls_url(), with("n9"));
   EXPECT_EQ(bad.status, 1);
   EXPECT_THAT(bad.output, HasSubstr("PROBLEM  way-in "));
-  EXPECT_THAT(told(tls_url(), {}).output, HasSubstr("note     way-in             it was not tried"));
+  EXPECT_THAT(told(tls_url(), {}).output,
+              HasSubstr("note     way-in             it was not tried"));
   // Of several each, and whether they are one.
   const Child::End several = told(tls_url() + ",tls://localhost:1", with("n1"));
   EXPECT_EQ(several.status, 1);
@@ -434,7 +443,8 @@ TEST_F(ClusterErrorsTls, AreFoundByTheDoctor) {
   EXPECT_THAT(several.output, HasSubstr("no NATS server listens there"));
 }
 
-// --- three servers, with the configuration that comes with Clew ------------------------------------
+// --- three servers, with the configuration that comes with Clew
+// ------------------------------------
 
 class ClusterErrorsThree : public ClusterErrorsTls {
  protected:

@@ -438,6 +438,35 @@ TEST_F(Clusters, LoseNothingWhenTheRootsDiskIsFull) {
   EXPECT_EQ(umount2(folder.path().c_str(), MNT_DETACH), 0);
 }
 
+// The same of the server's.
+TEST_F(Clusters, LoseNothingWhenTheServersDiskIsFull) {
+  if (getuid() != 0) GTEST_SKIP() << "a small disk needs root";
+  const TemporaryFolder folder;
+  const TemporaryFolder stores;
+  ASSERT_EQ(mount("none", folder.path().c_str(), "tmpfs", 0, "size=3m"), 0);
+  server_->kill();
+  server_->configure("jetstream { store_dir: " + folder.file("js") + ", max_file: 4G }\n");
+  server_->start();
+  {
+    const Child owner = root(stores.file("store"));
+    const Child first = node("n1", "a");
+    Tracer tracer = trace({"--every", "100ms"});
+    const Numbers start = victim_->counts();
+    victim_->run(10);
+    const std::string ballast = folder.file("ballast");
+    std::ofstream(ballast) << std::string(4 << 20, 'x');
+    victim_->run(10);
+    fs::remove(ballast);
+    server_->kill();
+    victim_->run(10);
+    server_->start();
+    const Numbers truth = difference(start, victim_->counts());
+    expect_times(tracer.finish(), truth, 1);
+  }
+  server_->kill();
+  EXPECT_EQ(umount2(folder.path().c_str(), MNT_DETACH), 0);
+}
+
 TEST_F(Clusters, SayWhatIsWrong) {
   EXPECT_THAT(ask(query()).error, HasSubstr("no node answers at " + url()));
   const Child only = node("n1", "a");
