@@ -18,6 +18,7 @@ install(FILES ${extensions} ${CLEW_EXTENSION_OBJECTS}
         DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/extensions)
 install(FILES ${CMAKE_SOURCE_DIR}/examples/cluster/nats-server.conf
               ${CMAKE_SOURCE_DIR}/examples/cluster/roles.toml
+              ${CMAKE_SOURCE_DIR}/examples/cluster/three-servers.conf
         DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/cluster)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE
         DESTINATION ${CMAKE_INSTALL_DOCDIR})

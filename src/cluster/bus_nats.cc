@@ -111,9 +111,9 @@ Error making_error(const json& answer, const json& stream) {
   } else if (const uint64_t most = number_in(stream, "max_bytes");
              error.code == ErrorCode::Limit && most != 0) {
     error.message += fmt::format(
-        "; it takes {} MiB of the server's disk, and of max_file where the configuration says that "
-        "of the server or the account",
-        most >> 20);
+        "; it takes {} MiB of each server's disk and max_file, and {} MiB of the account's "
+        "max_file, where the configuration has these",
+        most >> 20, (most >> 20) * std::max<uint64_t>(number_in(stream, "num_replicas"), 1));
   }
   return error;
 }

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // clew list, explain, doctor, ps, detach: print what the engine knows.
+#include <optional>
+#include <string>
+#include <string_view>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cluster/certificate.h"
 #include "cmd/cluster_arguments.h"
 #include "cmd/console.h"
 #include "cmd/duration.h"
@@ -199,11 +204,25 @@ Expected<doctor::Diagnosis> diagnose_causes(const DoctorArguments& arguments) {
   return doctor::diagnose_causes(causes);
 }
 
+// As whom a server knows the certificate (clew:node:n1); else as who looks at results, who may the
+// least.
+std::string kind_of(const ClusterArguments& cluster) {
+  const auto certificate = cluster.certificate_file.empty()
+                               ? std::nullopt
+                               : cluster::read_certificate(cluster.certificate_file);
+  const std::string name = certificate ? certificate->name : "";
+  constexpr std::string_view kNode = "clew:node:";
+  constexpr std::string_view kRoot = "clew:root:";
+  if (name.starts_with(kNode)) return "node " + name.substr(kNode.size());
+  if (name.starts_with(kRoot)) return "root " + name.substr(kRoot.size());
+  return "results";
+}
+
 Expected<doctor::Diagnosis> diagnose(const DoctorArguments& arguments) {
   if (!arguments.cluster.url.empty()) {
-    // As who looks at results, who may the least.
     return doctor::diagnose_cluster({.place = arguments.cluster.url,
-                                     .connect = nats_options(arguments.cluster, "results"),
+                                     .connect = nats_options(arguments.cluster,
+                                                             kind_of(arguments.cluster)),
                                      .tenant = arguments.cluster.tenant,
                                      .json = arguments.request.json});
   }
