@@ -41,7 +41,8 @@ template <typename T>
 auto members_of(T& value) {
   using Plain = std::remove_const_t<T>;
   if constexpr (std::is_same_v<Plain, Column>) {
-    auto& [name, type, unit, is_approximate, role, adds_up, of_kernel] = value;
+    // The last two are of answers alone.
+    auto& [name, type, unit, is_approximate, role, adds_up, of_kernel, only_grows, sum] = value;
     return std::tie(name, type, unit, is_approximate, role, adds_up, of_kernel);
   } else if constexpr (std::is_same_v<Plain, Frame>) {
     auto& [symbol, offset, module, file, line, inlined, address] = value;

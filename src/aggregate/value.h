@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -44,6 +45,10 @@ struct Column {
   // Whether a sum of its values says something: it does of counts and sums, not of a maximum.
   bool adds_up = true;
   bool of_kernel = false;  // Of stacks: calls in the kernel, which those of a process have called.
+  // What adds up and gets no less while more is counted: counts, sums of what is never negative.
+  bool only_grows = false;
+  // Of a histogram: the column with the sum of the same values, where the query asks for it.
+  std::optional<uint32_t> sum_column{};
   bool operator==(const Column&) const = default;
 };
 

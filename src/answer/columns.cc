@@ -2,6 +2,7 @@
 #include "answer/columns.h"
 
 #include <algorithm>
+#include <optional>
 #include <variant>
 
 #include "aggregate/function.h"
@@ -103,6 +104,27 @@ bool adds_up(const query::Query& query, const Expression& e) {
   return e.binary == BinaryOperator::Multiply && (multiple(left, right) || multiple(right, left));
 }
 
+// Of durations nobody knows that they are negative.
+bool only_grows(const query::Query& query, const Expression& e) {
+  if (e.kind != query::ExpressionKind::Aggregate) return false;
+  const query::Aggregate& aggregate = query.aggregates[e.index];
+  if (aggregate.function == abi::AggregateFunction::Count) return true;
+  return aggregate.function == abi::AggregateFunction::Sum &&
+         (!aggregate.type.is_signed || aggregate.type.unit == query::Unit::Nanoseconds);
+}
+
+std::optional<uint32_t> sum_column(const query::Query& query, const Expression& histogram) {
+  const query::Aggregate& counted = query.aggregates[histogram.index];
+  for (uint32_t i = 0; i < query.columns.size(); ++i) {
+    const Expression& e = query.columns[i].expression;
+    if (e.kind != query::ExpressionKind::Aggregate) continue;
+    const query::Aggregate& other = query.aggregates[e.index];
+    if (other.function == abi::AggregateFunction::Sum && other.arguments == counted.arguments)
+      return i;
+  }
+  return std::nullopt;
+}
+
 // At all of its sources.
 bool is_of_kernel(const query::Query& query, const Expression& column) {
   if (column.type.kind != TypeKind::Stack) return false;
@@ -156,6 +178,10 @@ std::vector<Column> columns_of(const query::Query& query) {
     const bool is_counted = made.role == aggregate::ColumnRole::Aggregate;
     made.adds_up = !is_counted || adds_up(query, column.expression);
     made.of_kernel = is_of_kernel(query, column.expression);
+    made.only_grows = only_grows(query, column.expression);
+    const bool is_histogram = is_counted && made.type == ColumnType::Histogram &&
+                              column.expression.kind == query::ExpressionKind::Aggregate;
+    if (is_histogram) made.sum_column = sum_column(query, column.expression);
   }
   if (query.window)
     columns.push_back({.name = std::string(query::kVersionColumn), .adds_up = false});

@@ -17,6 +17,7 @@
 #include "output/cluster_map.h"
 #include "output/folding.h"
 #include "output/format.h"
+#include "output/metric_rows.h"
 #include "output/names.h"
 
 namespace clew::output {
@@ -35,6 +36,8 @@ constexpr std::array kFormats = {
               make_folded_sink, nullptr, true},
     FormatRow{Format::Svg, "svg", "svg", "a flame graph of stacks, or clusters over time",
               make_svg_sink, nullptr, true},
+    FormatRow{Format::Metrics, "metrics", "otlp", "metrics of OTLP, a request a line",
+              make_otlp_sink, nullptr, false, false, true},
 };
 
 constexpr bool in_order() {
@@ -67,6 +70,7 @@ const FormatRow& row_of(Format format) {
 }
 
 Expected<void> check_columns(const FormatRow& format, Columns columns) {
+  if (format.needs_metrics) return check_metrics(format.name, columns);
   if (!format.needs_stacks || folded_columns(columns)) return {};
   if (format.format == Format::Svg && ClusterMap::can_draw(columns)) return {};
   std::vector<std::string> there;

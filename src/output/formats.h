@@ -20,6 +20,8 @@ std::unique_ptr<RowSink> make_folded_sink(const SinkOptions& options, ByteSink& 
                                           ByteSink& notes);
 std::unique_ptr<RowSink> make_svg_sink(const SinkOptions& options, ByteSink& bytes,
                                        ByteSink& notes);
+std::unique_ptr<RowSink> make_otlp_sink(const SinkOptions& options, ByteSink& bytes,
+                                        ByteSink& notes);
 Expected<std::unique_ptr<RowSink>> open_sqlite_sink(const SinkOptions& options,
                                                     const std::string& file);
 

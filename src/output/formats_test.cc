@@ -29,7 +29,7 @@ TEST(Formats, AreFoundByTheirNames) {
   for (const FormatRow& row : formats())
     EXPECT_EQ(format_named(row.name), &row);
   EXPECT_EQ(format_named("xml"), nullptr);
-  EXPECT_EQ(format_names(), "text, json, csv, chart, stream, sqlite, folded, svg");
+  EXPECT_EQ(format_names(), "text, json, csv, chart, stream, sqlite, folded, svg, metrics");
 }
 
 TEST(Formats, AreFoundByTheExtensionOfAFile) {

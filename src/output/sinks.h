@@ -14,7 +14,7 @@
 
 namespace clew::output {
 
-enum class Format : uint8_t { Text, Json, Csv, Chart, Stream, Sqlite, Folded, Svg };
+enum class Format : uint8_t { Text, Json, Csv, Chart, Stream, Sqlite, Folded, Svg, Metrics };
 
 // What a format that stands by itself says of its session.
 struct About {
@@ -51,6 +51,7 @@ struct FormatRow {
                                              const std::string& file) = nullptr;
   bool needs_stacks = false;        // And a number for each, see folding.h.
   bool has_several_tables = false;  // An answer may have several, RowSink::begin_tables().
+  bool needs_metrics = false;       // See metric_rows.h.
 };
 // One for each Format, in its order.
 [[nodiscard]] std::span<const FormatRow> formats();
