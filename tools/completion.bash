@@ -7,12 +7,12 @@ _clew_options() {
   local request="$processes -c --command --vocabulary --ext --no-branch-guards --fuel \
     --allow-missing -y --yes -f --follow --allow-late-uprobe-danger --uprobes --no-uprobes --copies \
     --plan"
-  local formats="--format --json --csv --chart --stream --sqlite --folded --svg"
+  local formats="--format --json --csv --chart --stream --sqlite --folded --svg --metrics"
   local output="--for --every $formats \
     -o --output --spill --from --graph --graph-of --on --sign -q --quiet -v --verbose"
   local cluster="--cluster --tenant --ca --certificate --key --credentials --replicas"
   case "$1" in
-    run) echo "$request $output $cluster --wait --stand" ;;
+    run) echo "$request $output $cluster --wait --stand --otlp --otlp-header --prometheus" ;;
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
       --fuel --format --json" ;;
     record) echo "-p --pid --policy --group -o --output --each --no-cache --no-follow -q --quiet -v --verbose" ;;
@@ -23,7 +23,7 @@ _clew_options() {
     explain) echo "$request --programs --code --run --for --json -v --verbose" ;;
     doctor) echo "-p --pid --stop --cluster --tenant --ca --certificate --key --credentials --cause --vocabulary --id --for --json -v --verbose" ;;
     node) echo "$cluster --name --label --spill --roles -q --quiet -v --verbose" ;;
-    root) echo "$cluster --store --prometheus --name --roles -q --quiet -v --verbose" ;;
+    root) echo "$cluster --store --keep --keep-bytes --otlp --otlp-header --prometheus --name --roles -q --quiet -v --verbose" ;;
     key) echo "--show -v --verbose" ;;
     results) echo "$cluster --store --interval --end --sign $formats -o --output -v --verbose" ;;
     cluster) echo "try -v --verbose" ;;
@@ -47,8 +47,8 @@ _clew_value() {
     --cgroup) mapfile -t COMPREPLY < <(compgen -W "$(cut -d: -f3 /proc/[0-9]*/cgroup 2>/dev/null |
       sort -u)" -- "$2") ;;
     -c | --command) mapfile -t COMPREPLY < <(compgen -c -- "$2") ;;
-    --format) mapfile -t COMPREPLY < <(compgen -W "text json csv chart stream sqlite folded svg" -- "$2") ;;
-    --for | --every) mapfile -t COMPREPLY < <(compgen -W "100ms 1s 5s 10s 1m" -- "$2") ;;
+    --format) mapfile -t COMPREPLY < <(compgen -W "text json csv chart stream sqlite folded svg metrics" -- "$2") ;;
+    --for | --every | --keep) mapfile -t COMPREPLY < <(compgen -W "100ms 1s 5s 10s 1m" -- "$2") ;;
     --plan) mapfile -t COMPREPLY < <(compgen -W "emit in-place" -- "$2") ;;
     --graph-of) mapfile -t COMPREPLY < <(compgen -W "slowest first last" -- "$2") ;;
     -o | --output | --spill | --from | --graph | --file | --vocabulary | --ext | --source | --policy | --bundle | --gdb | \

@@ -17,13 +17,16 @@ namespace clew::cluster {
 // Of the tables of one part, but for the last of them.
 inline constexpr size_t kPartBytes = 1 << 20;
 
-// Intervals are counted from 1 on, and may be more than there are.
-inline PaneRange panes_of_intervals(const PaneRange& given, uint64_t first, uint64_t last) {
-  const uint64_t count = static_cast<uint64_t>(given.last - given.first) + 1;
+// Intervals are counted from 1 on, which is `begun`, and may be more than there are. Those that are
+// not kept any more have their numbers still; the range may be empty.
+inline PaneRange panes_of_intervals(Pane begun, const PaneRange& given, uint64_t first,
+                                    uint64_t last) {
+  const uint64_t count = static_cast<uint64_t>(given.last - begun) + 1;
   const auto pane_of = [&](uint64_t interval) {
-    return given.first + static_cast<Pane>(std::clamp<uint64_t>(interval, 1, count + 1) - 1);
+    return begun + static_cast<Pane>(std::clamp<uint64_t>(interval, 1, count + 1) - 1);
   };
-  return {.first = pane_of(first), .last = std::min(pane_of(last), given.last)};
+  return {.first = std::max(pane_of(first), given.first),
+          .last = std::min(pane_of(last), given.last)};
 }
 
 class Answers {

@@ -12,6 +12,7 @@
 namespace clew::cluster {
 namespace {
 
+constexpr Pane kBitsOfPanes = 64;  // Of a PaneSet, above its mark.
 constexpr Pane kAll = std::numeric_limits<Pane>::max();
 
 }  // namespace
@@ -20,6 +21,10 @@ Expected<bool> Merge::add(const Partial& partial, uint64_t sequence) {
   const Who who{partial.node, partial.incarnation};
   if (members_.size() >= kMembersMax && !members_.contains(who))
     return fail(ErrorCode::Limit, "too many nodes have begun and ended");
+  if (gone_ && partial.pane <= *gone_ && !members_.contains(who)) {
+    if (partial.table.index == 0) ++late_;
+    return false;
+  }
   Member& member = members_[who];
   if (member.merged.has(partial.pane)) {
     if (partial.table.index == 0) ++repeated_;
@@ -234,6 +239,7 @@ Expected<void> Merge::restore(const StoredAnswer& stored) {
     panes_.emplace(one.pane, std::move(open));
   }
   forgotten_ = stored.left_out;
+  gone_ = stored.forgotten;
   if (stored.total) total_ = CLEW_TRY(aggregate::table_of(*stored.total));
   return {};
 }
@@ -244,6 +250,21 @@ void Merge::keep(size_t panes) {
     forgotten_ = panes_.begin()->first;
     panes_.erase(panes_.begin());
   }
+}
+
+std::vector<std::pair<std::string, Incarnation>> Merge::forget_members(
+    Pane before, const std::function<bool(const std::string&, const Incarnation&)>& is_gone) {
+  gone_ = std::max(gone_.value_or(before - 1), before - 1);
+  std::vector<Who> forgotten;
+  for (const auto& [who, member] : members_) {
+    const Pane mark = member.merged.mark();
+    const bool is_mute = mark == PaneSet::kNone;
+    const bool is_old = is_mute ? member.first == PaneSet::kNone : mark < before - kBitsOfPanes;
+    if (is_old && !member.is_changed && is_gone(who.first, who.second)) forgotten.push_back(who);
+  }
+  for (const Who& who : forgotten)
+    members_.erase(who);
+  return forgotten;
 }
 
 std::vector<std::pair<Incarnation, Pane>> Merge::safe(const std::string& node, Pane most) const {

@@ -74,6 +74,10 @@ class Merge {
 
   // Forgets all tables of given panes but so many; corrections of them come no more.
   void keep(size_t panes);
+  // Forgets lives whose panes are all far before this one, and which have gone; they are returned.
+  // What comes of such a life all the same, or of one that nobody knew, is left out and counted.
+  std::vector<std::pair<std::string, Incarnation>> forget_members(
+      Pane before, const std::function<bool(const std::string&, const Incarnation&)>& is_gone);
 
   // Up to where the panes of each of a node's lives were merged when it was saved last, but not
   // beyond `most`.
@@ -122,6 +126,7 @@ class Merge {
   bool is_total_changed_ = false;
   std::optional<Pane> given_;
   std::optional<Pane> forgotten_;
+  std::optional<Pane> gone_;  // Up to here members may be forgotten.
   uint64_t late_ = 0;
   uint64_t repeated_ = 0;
 };

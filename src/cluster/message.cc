@@ -91,8 +91,8 @@ auto fields_of_asking(T& value) {
     auto& [request, answer] = value;
     return std::tie(request, answer);
   } else if constexpr (std::is_same_v<Plain, AnswerSummary>) {
-    auto& [query, phase, is_standing, intervals, text] = value;
-    return std::tie(query, phase, is_standing, intervals, text);
+    auto& [query, phase, is_standing, intervals, begun_ns, given_ns, refused, text] = value;
+    return std::tie(query, phase, is_standing, intervals, begun_ns, given_ns, refused, text);
   } else if constexpr (std::is_same_v<Plain, AnswerList>) {
     auto& [answers] = value;
     return std::tie(answers);
@@ -100,10 +100,10 @@ auto fields_of_asking(T& value) {
     auto& [pane, version, table] = value;
     return std::tie(pane, version, table);
   } else if constexpr (std::is_same_v<Plain, AnswerPart>) {
-    auto& [is_known, want, phase, answered, given, panes, is_last, total, losses, lost, gaps] =
-        value;
-    return std::tie(is_known, want, phase, answered, given, panes, is_last, total, losses, lost,
-                    gaps);
+    auto& [is_known, want, phase, answered, given, begun, panes, is_last, total, losses, lost,
+           gaps] = value;
+    return std::tie(is_known, want, phase, answered, given, begun, panes, is_last, total, losses,
+                    lost, gaps);
   } else {
     static_assert(std::is_same_v<Plain, RowUpdate>);
     auto& [query, revision, root, number, pane, version, is_final, table] = value;

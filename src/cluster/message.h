@@ -278,7 +278,10 @@ struct AnswerSummary {
   std::string query{};
   Phase phase = Phase::Installing;
   bool is_standing = false;
-  uint64_t intervals = 0;
+  uint64_t intervals = 0;  // That are kept.
+  int64_t begun_ns = 0;    // Of the time of day: where its first interval begins,
+  int64_t given_ns = 0;    // and where its last one ends; both 0 before there is one.
+  std::string refused{};   // Why nodes do not answer, in words.
   std::string text{};
   bool operator==(const AnswerSummary&) const = default;
 };
@@ -301,7 +304,8 @@ struct AnswerPart {
   Control want{};
   Phase phase = Phase::Installing;
   std::string answered{};  // NodeQuery::answered
-  PaneRange given{};       // From the first pane that was given to the last.
+  PaneRange given{};       // From the first pane that was given and is kept to the last.
+  Pane begun = 0;          // The first that was given at all: interval 1.
   std::vector<AnswerPane> panes{};
   bool is_last = true;              // Of what was asked for nothing is missing.
   Bytes total{};                    // Gives::AtEnd, at the end.

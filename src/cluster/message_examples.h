@@ -151,6 +151,7 @@ inline AnswerPart example_part() {
           .phase = Phase::Running,
           .answered = "from e in calls",
           .given = {.first = 3, .last = 9},
+          .begun = 2,
           .panes = {{.pane = 3, .version = 2, .table = {std::byte{1}}}, {.pane = 5}},
           .is_last = false,
           .total = {std::byte{2}},
@@ -165,7 +166,12 @@ void for_each_example(const Use& use) {
       example_want(), Leader{.root = std::string(64, 'r')}, example_ask(), example_status(),
       example_spilled(), example_read(), Found{.request = 5, .answer = example_chunk()},
       AnswerList{{{.query = "q1", .phase = Phase::Done, .text = "from"},
-                  {.query = "q2", .is_standing = true, .intervals = 7}}},
+                  {.query = "q2",
+                   .is_standing = true,
+                   .intervals = 7,
+                   .begun_ns = 5,
+                   .given_ns = 12,
+                   .refused = "no function"}}},
       example_part());
   std::apply([&](const auto&... message) { (use(message), ...); }, all);
 }

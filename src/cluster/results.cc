@@ -2,14 +2,19 @@
 #include "cluster/results.h"
 
 #include <array>
+#include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "aggregate/table_bytes.h"
 #include "base/nearest.h"
 #include "cluster/answered_rows.h"
+#include "cluster/clock.h"
 #include "cluster/gap_texts.h"
 #include "stream/pane.h"
 
@@ -42,8 +47,8 @@ Expected<void> give_panes(const AnswerPart& part, AnsweredRows& rows) {
   for (const AnswerPane& one : part.panes) {
     const aggregate::Table table = CLEW_TRY(aggregate::table_of(one.table));
     CLEW_TRY(rows.take(
-        table, {.number = static_cast<uint64_t>(one.pane - part.given.first) + 1,
-                .partial = one.pane == part.given.first ||
+        table, {.number = static_cast<uint64_t>(one.pane - part.begun) + 1,
+                .partial = one.pane == part.begun ||
                            (is_over && one.pane == part.given.last) || has_gap(part.gaps, one.pane),
                 .begin_ns = panes.begin(one.pane),
                 .end_ns = panes.end(one.pane)}));
@@ -58,10 +63,30 @@ Expected<collect::Losses> all_losses_of(const AnswerPart& part) {
   const stream::Panes panes{.epoch_ns = part.want.epoch_ns, .width_ns = part.want.width_ns};
   // Where intervals have numbers.
   std::optional<Pane> first;
-  if (part.want.gives == Gives::Panes) first = part.given.first;
+  if (part.want.gives == Gives::Panes) first = part.begun;
   for (std::string& lost : texts_of(part.gaps, panes, first))
     losses.lost.push_back(std::move(lost));
   return losses;
+}
+
+// "2026-11-30 06:12:00", of here.
+std::string date_and_time(int64_t time_ns) {
+  const time_t seconds = time_ns / kSecond;
+  tm parts{};
+  std::array<char, 32> text{};
+  if (time_ns != 0 && localtime_r(&seconds, &parts) != nullptr)
+    (void)std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  return text.data();
+}
+
+// What was asked for and has gone from the store.
+std::optional<std::string> forgotten_text(const AnswerPart& part, const ResultsWanted& wanted) {
+  const uint64_t gone = static_cast<uint64_t>(part.given.first - part.begun);
+  if (part.want.gives == Gives::AtEnd || gone == 0 || wanted.first > gone) return std::nullopt;
+  const stream::Panes panes{.epoch_ns = part.want.epoch_ns, .width_ns = part.want.width_ns};
+  const std::string from = date_and_time(panes.begin(part.given.first));
+  if (part.want.gives == Gives::Windows) return "what was before " + from + " is not kept";
+  return fmt::format("intervals 1 to {} are not kept: there is something from {} on", gone, from);
 }
 
 tl::unexpected<Error> no_query(Answers& answers, const std::string& query) {
@@ -80,14 +105,22 @@ tl::unexpected<Error> no_query(Answers& answers, const std::string& query) {
 }  // namespace
 
 Expected<void> list_results(Answers& answers, output::RowSink& sink) {
-  const std::array<Column, 4> columns = {{{.name = "query", .type = ColumnType::String},
+  const std::array<Column, 7> columns = {{{.name = "query", .type = ColumnType::String},
                                           {.name = "state", .type = ColumnType::String},
+                                          {.name = "from", .type = ColumnType::String},
+                                          {.name = "to", .type = ColumnType::String},
                                           {.name = "intervals"},
+                                          {.name = "refused", .type = ColumnType::String},
                                           {.name = "text", .type = ColumnType::String}}};
   const std::vector<AnswerSummary> all = CLEW_TRY(answers.list());
   sink.begin(columns, output::RowMode::Table);
   for (const AnswerSummary& one : all) {
-    const std::array<Value, 4> row = {one.query, name_of(one), static_cast<int64_t>(one.intervals),
+    const std::array<Value, 7> row = {one.query,
+                                      name_of(one),
+                                      date_and_time(one.begun_ns),
+                                      date_and_time(one.given_ns),
+                                      static_cast<int64_t>(one.intervals),
+                                      one.refused,
                                       one.text};
     sink.row(row);
   }
@@ -117,11 +150,12 @@ Expected<void> show_results(Answers& answers, const ResultsWanted& wanted, outpu
   }
   CLEW_TRY(give_panes(*part, *rows));
   while (!part->is_last) {
-    const uint64_t next = static_cast<uint64_t>(part->panes.back().pane - part->given.first) + 2;
+    const uint64_t next = static_cast<uint64_t>(part->panes.back().pane - part->begun) + 2;
     part = CLEW_TRY(answers.read(wanted.query, next, wanted.last));
     CLEW_TRY(give_panes(*part, *rows));
   }
   collect::Losses losses = CLEW_TRY(all_losses_of(*part));
+  if (const auto forgotten = forgotten_text(*part, wanted)) losses.lost.push_back(*forgotten);
   rows->finish(losses);
   sink.finish(losses);
   sink.flush();

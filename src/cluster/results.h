@@ -14,7 +14,8 @@
 
 namespace clew::cluster {
 
-// A row for each query: its name, how far it is, its intervals, its text.
+// A row for each query: its name, how far it is, from when to when it has intervals and how many,
+// who does not answer it, its text.
 Expected<void> list_results(Answers& answers, output::RowSink& sink);
 
 struct ResultsWanted {

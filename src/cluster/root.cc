@@ -67,12 +67,16 @@ void Root::turn() {
   // What fails is tried again.
   (void)announce();
   commit();
+  forget();
   for (auto& [query, asked] : asked_) {
     if (is_time || asked.has_news) tell(asked);
   }
   std::erase_if(asked_, [this](const auto& each) {
     const Asked& asked = each.second;
-    return asked.ended_ns != 0 && clock_.monotonic_ns() - asked.ended_ns > options_.asker_ns;
+    const bool is_over =
+        asked.ended_ns != 0 && clock_.monotonic_ns() - asked.ended_ns > options_.asker_ns;
+    if (is_over && options_.exports != nullptr) options_.exports->end(each.first);
+    return is_over;
   });
 }
 
@@ -198,7 +202,11 @@ Expected<void> Root::restore(const StoredAnswer& stored) {
   CLEW_TRY(asked.merge.restore(stored));
   asked.lost = stored.query.lost;
   asked.dropped = stored.query.dropped;
+  asked.begun = stored.query.begun;
+  asked.exported = stored.exported;
   if (stored.query.given) give(asked, *stored.query.given);
+  for (auto& [pane, is_known] : asked.fresh)
+    is_known = asked.exported && pane <= *asked.exported;
   // Whoever wants to see it reads it.
   if (asked.want.is_standing) asked.out.clear();
   // It was to end, or its end has come; where no key is there, a server has lost its disk.
@@ -459,7 +467,10 @@ void Root::give(Asked& asked, Pane up_to) {
   // Who was not waited for is told with it.
   asked.has_news = true;
   for (const PaneTable& one : asked.merge.take_due(up_to)) {
-    if (asked.want.gives != Gives::AtEnd) give(asked, *one.table, one.pane, one.version, false);
+    asked.begun = std::min(asked.begun.value_or(one.pane), one.pane);
+    if (asked.want.gives == Gives::AtEnd) continue;
+    give(asked, *one.table, one.pane, one.version, false);
+    if (options_.exports != nullptr) asked.fresh[one.pane] = false;
   }
   asked.merge.keep(kPanesKept);
 }
@@ -500,6 +511,30 @@ void Root::send_rows(Asked& asked) {
   }
 }
 
+void Root::hand_over(Asked& asked) {
+  const auto fresh = std::exchange(asked.fresh, {});
+  if (fresh.empty()) return;
+  for (const PaneTable& one : asked.merge.given()) {
+    const auto found = fresh.find(one.pane);
+    if (found == fresh.end()) continue;
+    options_.exports->take({.want = asked.want,
+                            .answered = asked.answered,
+                            .pane = one.pane,
+                            .table = *one.table,
+                            .is_known = found->second});
+  }
+}
+
+// True: there is something to write.
+bool Root::store_exported(Asked& asked) {
+  if (options_.exports == nullptr || store_ == nullptr) return false;
+  const auto done = options_.exports->done(asked.want.query);
+  if (!done || done == asked.exported) return false;
+  asked.exported = done;
+  store_->put_exported(asked.want.query, *done);
+  return true;
+}
+
 // Rows are told, and nodes and the log may forget, behind what makes it safe.
 void Root::commit() {
   // What is told next.
@@ -522,6 +557,7 @@ void Root::commit() {
   if (std::exchange(is_unsafe_, false)) notes_.emplace_back("the store is written again");
   for (auto& [query, asked] : asked_) {
     send_rows(asked);
+    hand_over(asked);
   }
   uint64_t up_to = read_;
   for (const auto& [query, asked] : asked_) {
@@ -537,6 +573,7 @@ void Root::commit() {
 Expected<void> Root::write() {
   bool has_news = false;
   for (auto& [query, asked] : asked_) {
+    has_news = store_exported(asked) || has_news;
     const bool is_as_stored =
         asked.stored_phase == asked.phase && asked.is_answered_stored != asked.answered.empty();
     if (!asked.has_merged && asked.out.empty() && is_as_stored) continue;
@@ -548,6 +585,8 @@ Expected<void> Root::write() {
                             .schema = asked.schema,
                             .lost = status_of(asked).lost,
                             .dropped = dropped_of(asked),
+                            .refused = refused_text(status_of(asked).refusals),
+                            .begun = asked.begun,
                             .given = asked.given});
     asked.merge.save(*store_, query);
   }

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "cluster/bus.h"
 #include "cluster/clock.h"
+#include "cluster/given_panes.h"
 #include "cluster/merge.h"
 #include "cluster/message.h"
 #include "cluster/roles.h"
@@ -27,7 +28,7 @@
 namespace clew::cluster {
 
 struct RootOptions {
-  std::string name;  // Of this root, among those that may lead.
+  std::string name{};  // Of this root, among those that may lead.
   std::string tenant = "default";
   int64_t late_ns = 5 * kSecond;      // A pane waits no longer for a node.
   int64_t silent_ns = 3 * kSecond;    // A node that has not beaten for so long is not waited for,
@@ -35,13 +36,19 @@ struct RootOptions {
   int64_t takeover_ns = 5 * kSecond;  // and a root that has not renewed its key has gone.
   uint64_t lease_ns = 30 * kSecond;   // Nodes take probes out when no root answers for so long.
   uint64_t log_bytes_max = uint64_t{1} << 30;
-  const Roles* roles = nullptr;  // Borrowed. Null: whoever may speak to it may ask all.
+  int64_t keep_ns = 0;            // What ended so long ago goes from the store; 0: nothing does.
+  uint64_t keep_bytes = 0;        // The store is to have no more; 0: it may.
+  const Roles* roles = nullptr;   // Borrowed. Null: whoever may speak to it may ask all.
+  GivenPanes* exports = nullptr;  // Borrowed. Null: only those who ask get rows.
 };
 
 // Whether a node in this state may count on.
 inline bool counts(NodeState state) {
   return state == NodeState::Armed || state == NodeState::Draining;
 }
+
+// For people, on one line.
+[[nodiscard]] std::string refused_text(const std::vector<Refusal>& refusals);
 
 inline stream::Panes panes_of(const Control& want) {
   return {.epoch_ns = want.epoch_ns, .width_ns = want.width_ns};
@@ -91,12 +98,15 @@ class Root {
     std::map<std::string, Incarnation> lives{};      // Who said that.
     std::map<std::string, std::string> strangers{};  // Nodes whose tables are others, and why.
     Merge merge{};
+    std::optional<Pane> begun{};  // The first that was given.
     std::optional<Pane> given{};
     std::optional<Pane> told{};  // The same at the last commit.
     std::optional<Phase> stored_phase{};
     bool is_answered_stored = false;
     bool has_merged = false;       // Since the last commit.
     std::vector<RowUpdate> out{};  // Rows to be told behind it.
+    std::map<Pane, bool> fresh{};  // The same panes to be exported: whether they were.
+    std::optional<Pane> exported{};
     RowQueue rows{};
     std::vector<std::string> lost{};
     std::vector<NodeGap> dropped{};  // By lives of nodes that have ended, and as a store has it.
@@ -113,6 +123,12 @@ class Root {
   Expected<void> write();
   [[nodiscard]] bool is_listened_to(const Asked& asked) const;
   void send_rows(Asked& asked);
+  void hand_over(Asked& asked);
+  bool store_exported(Asked& asked);
+  void forget();
+  Expected<void> forget_old();
+  Expected<void> forget_members();
+  Expected<void> forget_most();
   // Messages.
   void hear(const Message& message);
   void ask(const Ask& said);
@@ -190,6 +206,7 @@ class Root {
   int64_t next_read_ns_ = 0;  // Where what was sent is not there yet.
   uint64_t forgotten_ = 0;    // Up to here the log is forgotten.
   int64_t next_commit_ns_ = 0;
+  int64_t next_forget_ns_ = 0;
   bool is_unsafe_ = false;  // The store fails.
   std::string forger_;      // As it was told last,
   std::string refused_;     // and who was refused what.

@@ -53,7 +53,7 @@ std::string Root::metrics() const {
       add_lost(lost, query, cause, count);
     for (const auto& [cause, count] : losses.dropped)
       add_lost(lost, query, cause, count);
-    // Tables by windows have rows of many windows.
+    // Windows are put together elsewhere (export_panes.h).
     if (asked.answered.empty() || asked.want.gives == Gives::Windows) continue;
     if (asked.merge.total()) {
       rows +=

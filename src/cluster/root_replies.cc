@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a root shows of answers that were given, to whoever reads them over the bus: from its store,
 // or, without one, what it still has in memory.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -30,13 +31,25 @@ void Root::reply(const Read& read) {
 }
 
 Expected<AnswerList> Root::list_answers() const {
-  if (store_ != nullptr) return AnswerList{CLEW_TRY(StoreAnswers(*store_).list())};
   AnswerList list;
+  if (store_ != nullptr) {
+    list = AnswerList{CLEW_TRY(StoreAnswers(*store_).list())};
+    // As it is now.
+    for (AnswerSummary& one : list.answers) {
+      const auto found = asked_.find(one.query);
+      if (found != asked_.end()) one.refused = refused_text(status_of(found->second).refusals);
+    }
+    return list;
+  }
   for (const auto& [query, asked] : asked_) {
+    const stream::Panes panes = panes_of(asked.want);
     list.answers.push_back({.query = query,
                             .phase = asked.phase,
                             .is_standing = asked.want.is_standing,
                             .intervals = asked.merge.given().size(),
+                            .begun_ns = asked.begun ? panes.begin(*asked.begun) : 0,
+                            .given_ns = asked.begun ? panes.end(*asked.given) : 0,
+                            .refused = refused_text(status_of(asked).refusals),
                             .text = asked.want.text});
   }
   return list;
@@ -67,7 +80,8 @@ Expected<AnswerPart> Root::part_of_answer(const Read& read) const {
   }
   if (given.empty()) return part;
   part.given = {.first = given.front().pane, .last = given.back().pane};
-  const PaneRange wanted = panes_of_intervals(part.given, read.first, read.last);
+  part.begun = std::min(asked.begun.value_or(part.given.first), part.given.first);
+  const PaneRange wanted = panes_of_intervals(part.begun, part.given, read.first, read.last);
   size_t bytes = 0;
   for (const PaneTable& one : given) {
     if (one.pane < wanted.first || one.pane > wanted.last) continue;

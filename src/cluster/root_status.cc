@@ -152,6 +152,16 @@ std::vector<std::string> Root::skewed(const Asked& asked) const {
   return texts;
 }
 
+// "no function 'f' (n1 and 2 more); …"
+std::string refused_text(const std::vector<Refusal>& refusals) {
+  std::string text;
+  for (const Refusal& one : refusals) {
+    text += fmt::format("{}{} ({}", text.empty() ? "" : "; ", one.reason, one.node);
+    text += one.nodes > 1 ? fmt::format(" and {} more)", one.nodes - 1) : ")";
+  }
+  return text;
+}
+
 // To whoever asked.
 void Root::tell(Asked& asked) {
   asked.has_news = false;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A database of SQLite with a write-ahead log, which readers do not wait for:
 //
-//   query    id, want, phase, answered, schema, given, lost
+//   query    id, want, phase, answered, schema, begun, given, lost, refused
 //   pane     query, pane, version, cells         whole tables, of what is open and of late ones
 //   total    query, cells
 //   node     query, node, boot_id, start_ns, first, mark, bits, losses
 //   dropped  query, node, first, last            panes that the node had no room to keep
+//   exported query, pane                         up to which others have it
+//   forgotten query, pane                        up to which panes are not kept
 #include "cluster/store.h"
 
 #include <algorithm>
@@ -26,6 +28,7 @@
 
 #include "base/error_text.h"
 #include "base/file_descriptor.h"
+#include "stream/pane.h"
 
 namespace clew::cluster {
 namespace {
@@ -35,13 +38,17 @@ constexpr int kTablesVersion = 3;
 
 constexpr const char* kTables =
     "create table query(id text primary key, want blob, lost text, phase int, answered text,"
-    " schema blob, given int) without rowid;"
+    " schema blob, begun int, given int, refused text) without rowid;"
     "create table pane(query text, pane int, version int, cells blob, primary key(query, pane));"
     "create table total(query text primary key, cells blob);"
     "create table node(query text, node text, boot_id blob, start_ns int, first int, mark int,"
     " bits int, losses blob, primary key(query, node, boot_id, start_ns)) without rowid;"
     "create table dropped(query text, node text, first int, last int,"
-    " primary key(query, node, first, last)) without rowid;";
+    " primary key(query, node, first, last)) without rowid;"
+    "create table exported(query text primary key, pane int) without rowid;"
+    "create table forgotten(query text primary key, pane int) without rowid;";
+
+constexpr int kPagesAtOnce = 1'000;  // Of 4 KiB.
 
 struct Closes {
   void operator()(sqlite3* database) const { (void)sqlite3_close(database); }
@@ -166,6 +173,11 @@ std::array<std::byte, kSize> array_in(sqlite3_stmt* statement, int column) {
   return result;
 }
 
+std::optional<Pane> pane_in(sqlite3_stmt* statement, int column) {
+  if (sqlite3_column_type(statement, column) == SQLITE_NULL) return std::nullopt;
+  return sqlite3_column_int64(statement, column);
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < text.size();) {
@@ -224,7 +236,8 @@ Expected<std::unique_ptr<Store>> Store::open(const std::string& directory) {
   auto database =
       std::make_unique<Database>(file_in(directory), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   database->hold(std::move(lock));
-  database->run("pragma journal_mode=wal; pragma synchronous=full;");
+  // The first one is of a new file, and stays with it.
+  database->run("pragma auto_vacuum=2; pragma journal_mode=wal; pragma synchronous=full;");
   const bool is_new = database->number_of("select count(*) from sqlite_master") == 0;
   if (is_new) {
     database->run(kTables);
@@ -261,6 +274,7 @@ Expected<StoredAnswer> Store::read_recent(const std::string& name, size_t panes)
       .text(name)
       .number(answer.query.given.value_or(std::numeric_limits<Pane>::min()))
       .number(static_cast<int64_t>(panes));
+  answer.left_out = answer.forgotten;
   if (database_->step(before.get())) answer.left_out = sqlite3_column_int64(before.get(), 0);
   if (database_->failed()) return database_->take_problem();
   const PaneRange rest{
@@ -290,8 +304,9 @@ Expected<std::vector<StoredPane>> Store::read_panes(const std::string& query,
 
 Expected<std::optional<PaneRange>> Store::given_panes(const StoredQuery& query) {
   if (!query.given) return std::optional<PaneRange>();
-  const Statement ends =
-      database_->prepare("select min(pane), max(pane) from pane where query = ? and pane <= ?");
+  const Statement ends = database_->prepare(
+      "select min(pane), max(pane) from pane where query = ?1 and pane <= ?2"
+      " and pane > coalesce((select pane from forgotten where query = ?1), pane - 1)");
   Binder(ends.get()).text(query.want.query).number(*query.given);
   std::optional<PaneRange> given;
   if (database_->step(ends.get()) && sqlite3_column_type(ends.get(), 0) != SQLITE_NULL) {
@@ -305,14 +320,22 @@ Expected<std::optional<PaneRange>> Store::given_panes(const StoredQuery& query) 
 Expected<std::vector<AnswerSummary>> Store::list() {
   std::vector<AnswerSummary> all;
   const Statement queries = database_->prepare(
-      "select want, phase, (select count(*) from pane where query = id and pane <= given)"
-      " from query order by id");
+      "select want, phase, (select count(*) from pane where query = id and pane <= given and"
+      " pane > coalesce((select pane from forgotten where query = id), pane - 1)),"
+      " begun, given, refused from query order by id");
   while (database_->step(queries.get())) {
-    const Control want = CLEW_TRY(read_as<Control>(bytes_in(queries.get(), 0)));
+    sqlite3_stmt* const row = queries.get();
+    const Control want = CLEW_TRY(read_as<Control>(bytes_in(row, 0)));
+    const stream::Panes panes{.epoch_ns = want.epoch_ns, .width_ns = want.width_ns};
+    const auto begun = pane_in(row, 3);
+    const auto given = pane_in(row, 4);
     all.push_back({.query = want.query,
-                   .phase = static_cast<Phase>(sqlite3_column_int(queries.get(), 1)),
+                   .phase = static_cast<Phase>(sqlite3_column_int(row, 1)),
                    .is_standing = want.is_standing,
-                   .intervals = static_cast<uint64_t>(sqlite3_column_int64(queries.get(), 2)),
+                   .intervals = static_cast<uint64_t>(sqlite3_column_int64(row, 2)),
+                   .begun_ns = begun ? panes.begin(*begun) : 0,
+                   .given_ns = begun && given ? panes.end(*given) : 0,
+                   .refused = text_in(row, 5),
                    .text = want.text});
   }
   if (database_->failed()) return database_->take_problem();
@@ -321,7 +344,7 @@ Expected<std::vector<AnswerSummary>> Store::list() {
 
 Expected<StoredAnswer> Store::read_head(const std::string& name) {
   const Statement one = database_->prepare(
-      "select want, phase, answered, schema, given, lost from query where id = ?");
+      "select want, phase, answered, schema, given, lost, begun, refused from query where id = ?");
   Binder(one.get()).text(name);
   const bool is_there = database_->step(one.get());
   if (database_->failed()) return database_->take_problem();
@@ -332,12 +355,19 @@ Expected<StoredAnswer> Store::read_head(const std::string& name) {
   query.phase = static_cast<Phase>(sqlite3_column_int(one.get(), 1));
   query.answered = text_in(one.get(), 2);
   query.schema = array_in<std::tuple_size_v<Digest>>(one.get(), 3);
-  if (sqlite3_column_type(one.get(), 4) != SQLITE_NULL)
-    query.given = sqlite3_column_int64(one.get(), 4);
+  query.given = pane_in(one.get(), 4);
   query.lost = lines_of(text_in(one.get(), 5));
+  query.begun = pane_in(one.get(), 6);
+  query.refused = text_in(one.get(), 7);
   const Statement total = database_->prepare("select cells from total where query = ?");
   Binder(total.get()).text(name);
   if (database_->step(total.get())) answer.total = bytes_in(total.get(), 0);
+  const Statement exported = database_->prepare("select pane from exported where query = ?");
+  Binder(exported.get()).text(name);
+  if (database_->step(exported.get())) answer.exported = sqlite3_column_int64(exported.get(), 0);
+  const Statement forgotten = database_->prepare("select pane from forgotten where query = ?");
+  Binder(forgotten.get()).text(name);
+  if (database_->step(forgotten.get())) answer.forgotten = sqlite3_column_int64(forgotten.get(), 0);
   const Statement nodes = database_->prepare(
       "select node, boot_id, start_ns, first, mark, bits, losses from node where query = ?");
   Binder(nodes.get()).text(name);
@@ -370,14 +400,16 @@ void Store::put(const StoredQuery& query) {
   database_->begin();
   const Bytes want = to_bytes(query.want);
   const Statement put = database_->prepare(
-      "insert or replace into query(id,want,phase,answered,schema,given,lost) "
-      "values(?,?,?,?,?,?,?)");
+      "insert or replace into query(id,want,phase,answered,schema,given,lost,begun,refused) "
+      "values(?,?,?,?,?,?,?,?,?)");
   Binder binder(put.get());
   binder.text(query.want.query).bytes(want);
   binder.number(static_cast<int64_t>(query.phase)).text(query.answered).bytes(query.schema);
   query.given ? binder.number(*query.given) : binder.nothing();
   const std::string lost = fmt::format("{}", fmt::join(query.lost, "\n"));
   binder.text(lost);
+  query.begun ? binder.number(*query.begun) : binder.nothing();
+  binder.text(query.refused);
   (void)database_->step(put.get());
   const Statement before = database_->prepare("delete from dropped where query = ?");
   Binder(before.get()).text(query.want.query);
@@ -424,6 +456,94 @@ void Store::put(const std::string& query, const StoredMember& member) {
       .number(static_cast<int64_t>(member.bits))
       .bytes(member.losses);
   (void)database_->step(put.get());
+}
+
+void Store::put_exported(const std::string& query, Pane pane) {
+  database_->begin();
+  const Statement put = database_->prepare("insert or replace into exported values(?,?)");
+  Binder(put.get()).text(query).number(pane);
+  (void)database_->step(put.get());
+}
+
+// --- forgetting ----------------------------------------------------------------------------------
+
+Expected<std::vector<StoredSpan>> Store::spans() {
+  std::vector<StoredSpan> all;
+  const Statement queries = database_->prepare(
+      "select want, phase, given, (select min(pane) from pane where query = id) from query");
+  while (database_->step(queries.get())) {
+    sqlite3_stmt* const row = queries.get();
+    all.push_back({.want = CLEW_TRY(read_as<Control>(bytes_in(row, 0))),
+                   .phase = static_cast<Phase>(sqlite3_column_int(row, 1)),
+                   .given = pane_in(row, 2),
+                   .first = pane_in(row, 3)});
+  }
+  if (database_->failed()) return database_->take_problem();
+  return all;
+}
+
+Expected<uint64_t> Store::bytes() {
+  const int64_t pages =
+      database_->number_of("pragma page_count") - database_->number_of("pragma freelist_count");
+  const int64_t size = database_->number_of("pragma page_size");
+  if (database_->failed()) return database_->take_problem();
+  return static_cast<uint64_t>(pages * size);
+}
+
+Expected<size_t> Store::forget(const std::string& query, Pane before, size_t most) {
+  database_->begin();
+  const Statement last = database_->prepare(
+      "select max(pane), count(*) from (select pane from pane where query = ?1 and pane < ?2"
+      " and pane <= (select given from query where id = ?1) order by pane limit ?3)");
+  Binder(last.get()).text(query).number(before).number(static_cast<int64_t>(most));
+  const bool is_there = database_->step(last.get());
+  const std::optional<Pane> up_to = is_there ? pane_in(last.get(), 0) : std::nullopt;
+  const auto count = up_to ? static_cast<size_t>(sqlite3_column_int64(last.get(), 1)) : 0;
+  if (up_to) {
+    const Statement panes = database_->prepare("delete from pane where query = ? and pane <= ?");
+    Binder(panes.get()).text(query).number(*up_to);
+    (void)database_->step(panes.get());
+    // One that was corrected after it had gone is older than others that have gone.
+    const Statement mark = database_->prepare(
+        "insert into forgotten values(?,?)"
+        " on conflict(query) do update set pane = max(pane, excluded.pane)");
+    Binder(mark.get()).text(query).number(*up_to);
+    (void)database_->step(mark.get());
+  }
+  if (database_->failed()) return database_->take_problem();
+  return count;
+}
+
+void Store::forget(const std::string& query, const std::string& node, const Incarnation& life) {
+  database_->begin();
+  const Statement one = database_->prepare(
+      "delete from node where query = ? and node = ? and boot_id = ? and start_ns = ?");
+  Binder(one.get())
+      .text(query)
+      .text(node)
+      .bytes(life.boot_id)
+      .number(static_cast<int64_t>(life.start_ns));
+  (void)database_->step(one.get());
+}
+
+void Store::forget_query(const std::string& query) {
+  database_->begin();
+  for (const char* sql :
+       {"delete from pane where query = ?", "delete from total where query = ?",
+        "delete from node where query = ?", "delete from dropped where query = ?",
+        "delete from exported where query = ?", "delete from forgotten where query = ?",
+        "delete from query where id = ?"}) {
+    const Statement one = database_->prepare(sql);
+    Binder(one.get()).text(query);
+    (void)database_->step(one.get());
+  }
+}
+
+Expected<void> Store::shrink() {
+  if (database_->number_of("pragma freelist_count") >= kPagesAtOnce)
+    database_->run(fmt::format("pragma incremental_vacuum({})", kPagesAtOnce).c_str());
+  if (database_->failed()) return database_->take_problem();
+  return {};
 }
 
 Expected<void> Store::commit() {

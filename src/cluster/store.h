@@ -22,7 +22,17 @@ struct StoredQuery {
   Digest schema{};
   std::vector<std::string> lost{};  // In words, without line ends.
   std::vector<NodeGap> dropped{};   // What nodes had no room to keep.
-  std::optional<Pane> given{};      // Up to here panes were given.
+  std::string refused{};            // Why nodes do not answer, for people.
+  std::optional<Pane> begun{};      // The first pane that was given,
+  std::optional<Pane> given{};      // and the last one.
+};
+
+// What is needed to say what of a query may go.
+struct StoredSpan {
+  Control want;
+  Phase phase = Phase::Installing;
+  std::optional<Pane> given{};
+  std::optional<Pane> first{};  // That is kept.
 };
 
 struct StoredPane {
@@ -46,6 +56,8 @@ struct StoredAnswer {
   std::optional<Pane> left_out{};       // This one, and those before it.
   std::optional<Bytes> total{};         // Of all panes, also of those that are not kept.
   std::vector<StoredMember> members{};  // By node and incarnation.
+  std::optional<Pane> exported{};       // Up to here (given_panes.h).
+  std::optional<Pane> forgotten{};      // Up to here panes have gone.
 };
 
 class Store {
@@ -73,12 +85,23 @@ class Store {
   Expected<std::vector<StoredPane>> read_panes(const std::string& query, const PaneRange& range,
                                                size_t bytes);
   Expected<std::vector<AnswerSummary>> list();
+  Expected<std::vector<StoredSpan>> spans();
+  // What is in use.
+  Expected<uint64_t> bytes();
 
   // Takes part in the next commit. What goes wrong is said there.
   void put(const StoredQuery& query);
   void put(const std::string& query, const StoredPane& pane);
   void put_total(const std::string& query, const Bytes& table);
   void put(const std::string& query, const StoredMember& member);
+  void put_exported(const std::string& query, Pane pane);
+  // Of panes that were given those before this one, oldest first, but no more than `most`; how many
+  // went.
+  Expected<size_t> forget(const std::string& query, Pane before, size_t most);
+  void forget(const std::string& query, const std::string& node, const Incarnation& life);
+  void forget_query(const std::string& query);
+  // Behind a commit: gives some of what is free back to the file system.
+  Expected<void> shrink();
   // Errors: nothing of it is there, and what was put since can be put again.
   Expected<void> commit();
 

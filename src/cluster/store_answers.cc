@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/store_answers.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -33,6 +34,10 @@ Expected<std::vector<NodeGap>> StoreAnswers::gaps_of(const StoredAnswer& head, P
       merge.gaps(head.query.given.value_or(first),
                  [is_over](const std::string&, const Incarnation&) { return is_over; });
   gaps.insert(gaps.end(), head.query.dropped.begin(), head.query.dropped.end());
+  // What is not kept lacks nothing.
+  std::erase_if(gaps, [first](const NodeGap& gap) { return gap.panes.last < first; });
+  for (NodeGap& gap : gaps)
+    gap.panes.first = std::max(gap.panes.first, first);
   return gaps;
 }
 
@@ -43,6 +48,7 @@ Expected<AnswerPart> StoreAnswers::read(const std::string& query, uint64_t first
                   .answered = head.query.answered,
                   .losses = CLEW_TRY(losses_of(head.members)),
                   .lost = head.query.lost};
+  part.begun = head.query.begun.value_or(0);
   const std::optional<PaneRange> given = CLEW_TRY(store_.given_panes(head.query));
   if (given) part.gaps = CLEW_TRY(gaps_of(head, given->first));
   if (part.want.gives == Gives::AtEnd) {
@@ -51,7 +57,8 @@ Expected<AnswerPart> StoreAnswers::read(const std::string& query, uint64_t first
   }
   if (!given) return part;
   part.given = *given;
-  const PaneRange wanted = panes_of_intervals(*given, first, last);
+  part.begun = std::min(head.query.begun.value_or(given->first), given->first);
+  const PaneRange wanted = panes_of_intervals(part.begun, *given, first, last);
   for (StoredPane& pane : CLEW_TRY(store_.read_panes(query, wanted, kPartBytes))) {
     part.panes.push_back(
         {.pane = pane.pane, .version = pane.version, .table = std::move(pane.table)});

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "cluster/clock.h"
-#include "cluster/metrics_server.h"
+#include "cluster/export_panes.h"
 #include "cluster/names.h"
 #include "cluster/node.h"
 #include "cluster/roles.h"
@@ -28,6 +28,8 @@
 #include "cluster/wait.h"
 #include "cmd/cluster_arguments.h"
 #include "cmd/console.h"
+#include "cmd/duration.h"
+#include "cmd/metric_places.h"
 #include "cmd/parse_arguments.h"
 #include "cmd/request.h"
 #include "cmd/verbs.h"
@@ -184,11 +186,32 @@ Expected<void> run_node(const NodeArguments& arguments) {
 struct RootArguments {
   ClusterArguments cluster;
   std::optional<std::string> store;
-  std::string prometheus;
+  std::string keep;
+  uint64_t keep_bytes = 0;
+  MetricArguments metrics;
   std::string name = host_name();
   std::string roles;
   bool is_quiet = false;
 };
+
+// 0: for ever.
+Expected<int64_t> keep_ns_of(const std::string& text) {
+  if (text.empty()) return 0;
+  return static_cast<int64_t>(CLEW_TRY(parse_duration(text)));
+}
+
+// What became of what was pushed.
+std::string metrics_of(const metrics::OtlpPush* push) {
+  if (push == nullptr) return "";
+  const metrics::PushCounts counts = push->counts();
+  std::string text =
+      "# HELP clew_otlp_points_total Points that were to be pushed.\n"
+      "# TYPE clew_otlp_points_total counter\n";
+  for (const auto& [state, count] : {std::pair("sent", counts.sent), std::pair("lost", counts.lost),
+                                     std::pair("uncorrected", counts.uncorrected)})
+    text += fmt::format("clew_otlp_points_total{{state=\"{}\"}} {}\n", state, count);
+  return text;
+}
 
 Expected<void> run_root(const RootArguments& arguments) {
   CLEW_TRY(check_member(arguments.name));
@@ -199,31 +222,42 @@ Expected<void> run_root(const RootArguments& arguments) {
   std::unique_ptr<cluster::Store> store;
   if (arguments.store) store = CLEW_TRY(cluster::Store::open(*arguments.store));
   const auto bus = CLEW_TRY(connect(arguments.cluster, "root", arguments.name));
+  const auto push = CLEW_TRY(open_push(arguments.metrics));
+  std::unique_ptr<metrics::Server> fetched;
+  if (!arguments.metrics.prometheus.empty())
+    fetched = CLEW_TRY(metrics::Server::start(arguments.metrics.prometheus));
+  cluster::ExportPanes exports(
+      {.otlp = push.get(), .with_windows = fetched != nullptr, .version = CLEW_VERSION});
   cluster::Root root(*bus, clock,
                      {.name = cluster::new_name(arguments.name + "-"),
                       .tenant = arguments.cluster.tenant,
-                      .roles = roles_in(roles)},
+                      .keep_ns = CLEW_TRY(keep_ns_of(arguments.keep)),
+                      .keep_bytes = arguments.keep_bytes,
+                      .roles = roles_in(roles),
+                      .exports = push || fetched ? &exports : nullptr},
                      store.get());
   Console console(arguments.is_quiet);
-  std::unique_ptr<cluster::MetricsServer> metrics;
-  if (!arguments.prometheus.empty())
-    metrics = CLEW_TRY(cluster::MetricsServer::start(arguments.prometheus));
   CLEW_TRY(root.begin());
   console.armed(fmt::format("a root is there for {}", shown_url(arguments.cluster)));
-  if (metrics) console.made(fmt::format("metrics are at port {}, /metrics", metrics->port()));
+  if (fetched) console.made(fmt::format("metrics are at port {}, /metrics", fetched->port()));
   while (!cluster::is_readable(stop.get())) {
     std::vector<pollfd> descriptors = {{.fd = root.descriptor(), .events = POLLIN, .revents = 0},
                                        {.fd = stop.get(), .events = POLLIN, .revents = 0}};
-    if (metrics)
-      descriptors.push_back({.fd = metrics->descriptor(), .events = POLLIN, .revents = 0});
+    if (fetched)
+      descriptors.push_back({.fd = fetched->descriptor(), .events = POLLIN, .revents = 0});
     cluster::wait_for(std::move(descriptors), root.next_ns());
     refresh(roles, console);
     root.turn();
-    if (metrics && cluster::is_readable(metrics->descriptor())) metrics->answer(root.metrics());
+    if (fetched && cluster::is_readable(fetched->descriptor()))
+      fetched->answer(root.metrics() + exports.metrics() + metrics_of(push.get()));
     tell(root.take_notes(), console);
+    warn(exports.take_notes(), console);
+    if (push) warn(push->take_notes(), console);
     warn(bus->take_complaints(), console);
   }
-  return root.leave();
+  CLEW_TRY(root.leave());
+  exports.finish();
+  return push ? push->close(kPushPatienceNs) : Expected<void>();
 }
 
 int status_of(const Expected<void>& done) {
@@ -280,10 +314,18 @@ int root_verb(int argument_count, const char* const* arguments) {
   RootArguments parsed;
   CLI::App app("Owns the answers of a cluster's queries: merges what nodes count.", "clew root");
   declare_cluster(app, parsed.cluster)->required();
-  app.add_option("--store", parsed.store,
-                 "a folder for what is merged, so that a root that is killed loses nothing");
-  app.add_option("--prometheus", parsed.prometheus,
-                 "an address where Prometheus fetches what queries count: 127.0.0.1:9464");
+  CLI::Option* const store =
+      app.add_option("--store", parsed.store,
+                     "a folder for what is merged, so that a root that is killed loses nothing");
+  app.add_option("--keep", parsed.keep,
+                 "how long the store keeps an interval: 7d, 12h; otherwise for ever")
+      ->check(duration())
+      ->needs(store);
+  app.add_option("--keep-bytes", parsed.keep_bytes,
+                 "how much the store may have: 500MB, 10GB; then the oldest intervals go")
+      ->transform(CLI::AsSizeValue(true))
+      ->needs(store);
+  declare_metrics(app, parsed.metrics);
   app.add_option("--name", parsed.name, "of this root; else the machine's");
   app.add_option("--roles", parsed.roles, "who may ask what, as of nodes");
   app.add_flag("-q,--quiet", parsed.is_quiet, "only errors");

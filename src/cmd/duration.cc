@@ -14,8 +14,13 @@ struct DurationUnit {
   std::string_view name;
   double ns;
 };
-constexpr std::array<DurationUnit, 6> kUnits = {
-    {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
+constexpr std::array<DurationUnit, 7> kUnits = {{{"ns", 1},
+                                                 {"us", 1e3},
+                                                 {"ms", 1e6},
+                                                 {"s", 1e9},
+                                                 {"m", 60e9},
+                                                 {"h", 3600e9},
+                                                 {"d", 24 * 3600e9}}};
 constexpr double kDurationMaxNs = 366.0 * 24 * 3600e9;
 
 }  // namespace
@@ -32,7 +37,7 @@ Expected<uint64_t> parse_duration(std::string_view text) {
   }
   return fail(ErrorCode::InvalidQuery,
               fmt::format("'{}' is not a duration; expected a number and a unit, like 500ms, 10s, "
-                          "2m (units: ns us ms s m h)",
+                          "2m (units: ns us ms s m h d)",
                           text));
 }
 

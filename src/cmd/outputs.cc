@@ -194,6 +194,9 @@ Expected<void> Outputs::open(const OutputArguments& arguments) {
     sinks.push_back(one->sink());
     all_.push_back(std::move(one));
   }
+  CLEW_TRY(metrics_.open(arguments.metrics, arguments.about, arguments.query_name, *notes_));
+  for (output::RowSink* const sink : metrics_.sinks())
+    sinks.push_back(sink);
   sink_ = std::make_unique<Beginning>(*this, std::move(sinks));
   return {};
 }
@@ -205,7 +208,7 @@ output::RowSink& Outputs::sink() {
 Expected<void> Outputs::accept(output::Columns columns) const {
   for (const auto& one : all_)
     CLEW_TRY(output::check_columns(one->format(), columns));
-  return {};
+  return metrics_.accept(columns);
 }
 
 void Outputs::Beginning::begin(output::Columns columns, output::RowMode mode) {
@@ -219,6 +222,8 @@ std::vector<Error> Outputs::close(const Error* error) {
   for (const auto& one : all_) {
     if (auto closed = one->close(error); !closed) errors.push_back(std::move(closed).error());
   }
+  for (Error& lost : metrics_.close())
+    errors.push_back(std::move(lost));
   return errors;
 }
 

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
+#include "cmd/metric_places.h"
 #include "output/fan_out.h"
 #include "output/sinks.h"
 
@@ -22,6 +23,8 @@ struct OutputArguments {
   std::vector<std::string> files;  // kStandardOutput is one; none: that one.
   std::string format;              // A name of the registry; empty: what the files say.
   output::About about{};
+  MetricArguments metrics{};  // Of verbs that have these.
+  std::string query_name{};   // For them.
 };
 
 // --format NAME, an option for each format but the usual one, and -o.
@@ -45,7 +48,7 @@ class Outputs {
   // Takes the answer: once it has begun, the files hold it and nothing else. What cannot be written
   // to one place goes to the others all the same.
   [[nodiscard]] output::RowSink& sink();
-  [[nodiscard]] size_t size() const { return all_.size(); }
+  [[nodiscard]] size_t size() const { return all_.size() + metrics_.sinks().size(); }
   // Once, after the session, which may have ended with `error`: what could not be written, an error
   // for each place.
   [[nodiscard]] std::vector<Error> close(const Error* error);
@@ -56,6 +59,7 @@ class Outputs {
   class Beginning;
   std::unique_ptr<Notes> notes_;
   std::vector<std::unique_ptr<One>> all_;
+  MetricPlaces metrics_;
   std::unique_ptr<Beginning> sink_;
 };
 

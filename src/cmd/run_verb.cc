@@ -55,6 +55,7 @@ void declare(CLI::App& app, RunArguments& arguments) {
   app.add_option("--every", arguments.every_text, "a partial answer each interval")
       ->check(duration());
   declare_outputs(app, arguments.output);
+  declare_metrics(app, arguments.output.metrics);
   auto* spill = app.add_option("--spill", arguments.spill,
                                "write the events to this file, and answer from there");
   auto* from = app.add_option("--from", arguments.from, "ask such a file instead of processes");
@@ -191,6 +192,7 @@ Expected<int> run_query(const RunArguments& arguments) {
   request.from_path = arguments.from;
   OutputArguments places = arguments.output;
   places.about = about(request, arguments);
+  places.query_name = metric_query_name(request.text.name);
   Outputs outputs;
   CLEW_TRY(outputs.open(places));
   GraphFiles graphs;

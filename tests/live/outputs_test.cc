@@ -130,6 +130,20 @@ TEST_F(Outputs, StacksAreFoldedAndDrawn) {
                     HasSubstr("<title>stacks_pie\n"), HasSubstr("<title>leaf\n")));
 }
 
+// Protobuf, which is not ours, reads what receivers get.
+TEST_F(Outputs, RequestsOfOtlpSayWhatTheAnswerSays) {
+  const char* const query =
+      "from e in Return(\"stacks_pie!*\") group by e.function "
+      "select name = e.function, calls = count(), took = quantize(e.elapsed) every 50ms";
+  const Report report = run_clew(
+      {"run", "-c", victim_path("stacks_pie"), query, "-o", path("a.otlp"), "-o", path("a.json")});
+  ASSERT_EQ(report.status, 0) << report.error;
+  Child check({.arguments = {"/usr/bin/python3", CLEW_EXAMPLES "/../tests/otlp/check_requests",
+                             path("a.otlp"), path("a.json")}});
+  const Child::End end = check.wait_for_end();
+  EXPECT_EQ(end.status, 0) << end.error;
+}
+
 // The lines of a stream as they come.
 class Stream {
  public:

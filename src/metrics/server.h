@@ -8,27 +8,29 @@
 
 #include "base/error.h"
 
-namespace clew::cluster {
+namespace clew::metrics {
 
-class MetricsServer {
+class Server {
   class Http;
 
  public:
   // HOST:PORT; port 0 is one that is free. InvalidQuery: it is no address. Io: it cannot be had.
-  static Expected<std::unique_ptr<MetricsServer>> start(const std::string& address);
-  explicit MetricsServer(std::unique_ptr<Http> http);
-  MetricsServer(const MetricsServer&) = delete;
-  MetricsServer& operator=(const MetricsServer&) = delete;
-  ~MetricsServer();
+  static Expected<std::unique_ptr<Server>> start(const std::string& address);
+  explicit Server(std::unique_ptr<Http> http);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  ~Server();
 
   // Readable while somebody waits for answer().
   [[nodiscard]] int descriptor() const;
   [[nodiscard]] int port() const;
   // To all that wait.
   void answer(const std::string& text);
+  // What everybody gets from now on, without waiting for an answer().
+  void show(std::string text);
 
  private:
   std::unique_ptr<Http> http_;
 };
 
-}  // namespace clew::cluster
+}  // namespace clew::metrics

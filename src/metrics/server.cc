@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/metrics_server.h"
+#include "metrics/server.h"
 
 #include <charconv>
 #include <chrono>
@@ -17,8 +17,9 @@
 #include <unistd.h>
 
 #include "base/file_descriptor.h"
+#include "metrics/threads.h"
 
-namespace clew::cluster {
+namespace clew::metrics {
 namespace {
 
 constexpr std::chrono::seconds kPatience{5};
@@ -27,7 +28,7 @@ constexpr size_t kScrapesAtOnce = 4;
 }  // namespace
 
 // One thread listens, and few serve; they and the owner meet under the lock.
-class MetricsServer::Http {
+class Server::Http {
  public:
   Http() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     server_.new_task_queue = [] {
@@ -60,6 +61,7 @@ class MetricsServer::Http {
     port_ =
         port == 0 ? server_.bind_to_any_port(host) : (server_.bind_to_port(host, port) ? port : -1);
     if (port_ < 0) return false;
+    const SignalsBlocked blocked;
     listener_ = std::thread([this] { (void)server_.listen_after_bind(); });
     // It can be stopped from then on.
     while (!server_.is_running())
@@ -79,10 +81,16 @@ class MetricsServer::Http {
     }
     answered_.notify_all();
   }
+  void show(std::string text) {
+    const std::lock_guard lock(mutex_);
+    text_ = std::move(text);
+    is_shown_ = true;
+  }
 
  private:
   std::optional<std::string> wait() {
     std::unique_lock lock(mutex_);
+    if (is_shown_) return text_;
     const uint64_t before = answers_;
     const uint64_t one = 1;
     (void)!write(event_.get(), &one, sizeof one);
@@ -99,11 +107,12 @@ class MetricsServer::Http {
   std::condition_variable answered_;
   std::string text_;
   uint64_t answers_ = 0;
+  bool is_shown_ = false;
   bool is_ending_ = false;
   int port_ = -1;
 };
 
-Expected<std::unique_ptr<MetricsServer>> MetricsServer::start(const std::string& address) {
+Expected<std::unique_ptr<Server>> Server::start(const std::string& address) {
   const size_t colon = address.rfind(':');
   int port = -1;
   if (colon != std::string::npos)
@@ -116,22 +125,26 @@ Expected<std::unique_ptr<MetricsServer>> MetricsServer::start(const std::string&
   auto http = std::make_unique<Http>();
   if (!http->listen(address.substr(0, colon), port))
     return fail(ErrorCode::Io, fmt::format("cannot listen at {}", address));
-  return std::make_unique<MetricsServer>(std::move(http));
+  return std::make_unique<Server>(std::move(http));
 }
 
-MetricsServer::MetricsServer(std::unique_ptr<Http> http) : http_(std::move(http)) {}
-MetricsServer::~MetricsServer() = default;
+Server::Server(std::unique_ptr<Http> http) : http_(std::move(http)) {}
+Server::~Server() = default;
 
-int MetricsServer::descriptor() const {
+int Server::descriptor() const {
   return http_->descriptor();
 }
 
-int MetricsServer::port() const {
+int Server::port() const {
   return http_->port();
 }
 
-void MetricsServer::answer(const std::string& text) {
+void Server::answer(const std::string& text) {
   http_->answer(text);
 }
 
-}  // namespace clew::cluster
+void Server::show(std::string text) {
+  http_->show(std::move(text));
+}
+
+}  // namespace clew::metrics

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a root gives beside those that ask: each hit is exported once, though nodes are late and
+// roots are killed; and what its store forgets.
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cluster/bus_local.h"
+#include "cluster/export_panes.h"
+#include "cluster/results.h"
+#include "cluster/store_answers.h"
+#include "cluster/world_testing.h"
+
+namespace clew::cluster {
+namespace {
+
+using testing::HasSubstr;
+
+// A receiver that takes all, or nothing from some moment on.
+class Place final : public output::OtlpPlace {
+ public:
+  void post(output::OtlpRequest request) override {
+    if (!takes) return;
+    const auto body = nlohmann::json::parse(request.body);
+    const auto& metric = body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0];
+    for (const auto& point : metric["sum"]["dataPoints"]) {
+      const std::string node = point["attributes"][0]["value"]["stringValue"];
+      sums[node] += std::stoull(point["asInt"].get<std::string>());
+      const std::string begin = point["startTimeUnixNano"];
+      if (!times.insert({node, begin}).second) ++doubles;
+    }
+    if (request.mark != 0) mark = request.mark;
+  }
+  [[nodiscard]] std::optional<uint64_t> done(const std::string&) const override { return mark; }
+
+  bool takes = true;
+  std::map<std::string, uint64_t> sums;
+  std::set<std::pair<std::string, std::string>> times;
+  int doubles = 0;
+  std::optional<uint64_t> mark;
+};
+
+class Exports : public testing::Test {
+ protected:
+  void add_node(const std::string& name, uint64_t incarnation = 1) {
+    nodes_[name].reset();
+    nodes_[name] =
+        std::make_unique<TestNode>(hub_.connect(), name, clock_, truth_, Labels{}, incarnation);
+    ASSERT_TRUE(nodes_[name]->node.begin());
+  }
+  void begin_root(RootOptions options = {}) {
+    root_.reset();
+    exports_ = std::make_unique<ExportPanes>(ExportOptions{.otlp = &place_, .version = "1"});
+    store_.reset();
+    store_ = Store::open(folder_.path()).value();
+    bus_ = hub_.connect();
+    options.name = "r" + std::to_string(++roots_);
+    options.exports = exports_.get();
+    root_ = std::make_unique<Root>(*bus_, clock_, options, store_.get());
+    ASSERT_TRUE(root_->begin());
+  }
+  void stand() {
+    asker_ = std::make_unique<TestAsker>(
+        hub_.connect(), clock_,
+        Ask{.query = "q1", .is_standing = true, .text = kFakeText, .width_ns = kSecond});
+    ASSERT_TRUE(asker_->asker.begin());
+  }
+  void step() {
+    clock_.now += kSecond / 20;
+    if (root_) root_->turn();
+    for (auto& [name, each] : nodes_) {
+      if (!away_.contains(name)) each->node.turn();
+    }
+    if (root_) root_->turn();
+    if (asker_) asker_->asker.turn();
+  }
+  void run(int64_t duration) {
+    for (const int64_t end = clock_.now + duration; clock_.now < end;)
+      step();
+  }
+  void end_query() {
+    asker_->asker.end();
+    for (int i = 0; i < 1'000 && !asker_->asker.is_done(); ++i)
+      step();
+    EXPECT_TRUE(asker_->asker.is_done());
+    run(kSecond);
+  }
+  [[nodiscard]] std::map<std::string, uint64_t> sums() const {
+    std::map<std::string, uint64_t> sums;
+    for (const auto& [where, count] : truth_)
+      sums[where.second] += count;
+    return sums;
+  }
+  // As `clew results q1 --store` shows them.
+  std::pair<std::vector<uint64_t>, std::vector<std::string>> results(uint64_t first = 1) {
+    struct Seen final : output::RowSink {
+      void begin(output::Columns, output::RowMode) override {}
+      void row(std::span<const aggregate::Value>) override {}
+      void end_interval(const output::Interval& interval) override {
+        numbers.push_back(interval.number);
+      }
+      void finish(const collect::Losses& losses) override { lost = losses.lost; }
+      std::vector<uint64_t> numbers;
+      std::vector<std::string> lost;
+    } seen;
+    StoreAnswers answers(*store_);
+    const auto accept = [](output::Columns) { return Expected<void>{}; };
+    const auto shown =
+        show_results(answers, {.query = "q1", .first = first, .accept = accept}, seen);
+    EXPECT_TRUE(shown);
+    return {seen.numbers, seen.lost};
+  }
+  [[nodiscard]] size_t kept_panes() {
+    const auto panes = store_->read_panes(
+        "q1", {.first = std::numeric_limits<Pane>::min(), .last = std::numeric_limits<Pane>::max()},
+        std::numeric_limits<size_t>::max());
+    return panes->size();
+  }
+
+  LocalHub hub_;
+  TestClock clock_;
+  Truth truth_;
+  TestFolder folder_;
+  Place place_;
+  int roots_ = 0;
+  std::set<std::string> away_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<ExportPanes> exports_;
+  std::unique_ptr<Bus> bus_;
+  std::map<std::string, std::unique_ptr<TestNode>> nodes_;
+  std::unique_ptr<Root> root_;
+  std::unique_ptr<TestAsker> asker_;
+};
+
+TEST_F(Exports, HaveEachHitOfAStandingQueryOnce) {
+  begin_root();
+  add_node("a");
+  add_node("b");
+  stand();
+  run(10 * kSecond);
+  EXPECT_GE(place_.times.size(), 16U) << "while it runs";
+  end_query();
+  EXPECT_EQ(place_.sums, sums());
+  EXPECT_EQ(place_.doubles, 0);
+}
+
+TEST_F(Exports, OfNodesThatAreLateGoWithLaterIntervals) {
+  begin_root();
+  add_node("a");
+  add_node("b");
+  stand();
+  run(5 * kSecond);
+  away_ = {"b"};
+  run(12 * kSecond);
+  EXPECT_LT(place_.sums["b"], place_.sums["a"]);
+  away_.clear();
+  run(10 * kSecond);
+  end_query();
+  EXPECT_EQ(place_.sums, sums());
+  EXPECT_EQ(place_.doubles, 0) << "no two points of a series have one time";
+}
+
+TEST_F(Exports, GoOnWhereTheReceiverWasWhenARootIsKilled) {
+  begin_root();
+  add_node("a");
+  stand();
+  run(6 * kSecond);
+  place_.takes = false;  // The rest waits in the root, and dies with it.
+  run(4 * kSecond);
+  place_.takes = true;
+  begin_root();
+  run(12 * kSecond);
+  end_query();
+  EXPECT_EQ(place_.sums, sums());
+  EXPECT_EQ(place_.doubles, 0);
+}
+
+TEST_F(Exports, AreOfStandingQueriesAlone) {
+  begin_root();
+  add_node("a");
+  asker_ = std::make_unique<TestAsker>(hub_.connect(), clock_,
+                                       Ask{.query = "q2", .text = kFakeText, .width_ns = kSecond});
+  ASSERT_TRUE(asker_->asker.begin());
+  run(5 * kSecond);
+  EXPECT_TRUE(place_.sums.empty());
+}
+
+// --- what is kept --------------------------------------------------------------------------------
+
+TEST_F(Exports, AStoreKeepsIntervalsAsLongAsItIsTold) {
+  begin_root({.keep_ns = 10 * kSecond});
+  add_node("a");
+  stand();
+  run(60 * kSecond);
+  EXPECT_LE(kept_panes(), 13U);
+  EXPECT_GE(kept_panes(), 9U);
+  const auto [numbers, lost] = results();
+  ASSERT_FALSE(numbers.empty());
+  EXPECT_GE(numbers.front(), 45U) << "they keep their numbers";
+  EXPECT_LE(numbers.back(), 61U);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_THAT(lost[0], HasSubstr("intervals 1 to " + std::to_string(numbers.front() - 1) +
+                                 " are not kept: there is something from 20"));
+  EXPECT_TRUE(results(numbers.front()).second.empty()) << "of these nothing is missing";
+  end_query();
+  EXPECT_EQ(place_.sums, sums()) << "it was counted all the same";
+  run(40 * kSecond);
+  EXPECT_TRUE(store_->list()->empty()) << "the query has ended long ago";
+}
+
+TEST_F(Exports, AStoreHasNoMoreThanItMay) {
+  begin_root();
+  const uint64_t empty = store_->bytes().value();
+  begin_root({.keep_bytes = empty + 20'000});
+  add_node("a");
+  stand();
+  run(100 * kSecond);
+  EXPECT_LE(store_->bytes().value(), empty + 24'000);
+  EXPECT_LT(kept_panes(), 95U);
+  const auto [numbers, lost] = results();
+  ASSERT_FALSE(numbers.empty());
+  EXPECT_GE(numbers.back(), 95U) << "the newest are there";
+}
+
+TEST_F(Exports, AStoreForgetsLivesOfWhichNothingIsKept) {
+  begin_root({.keep_ns = 10 * kSecond});
+  stand();
+  for (uint64_t life = 1; life <= 8; ++life) {
+    add_node("a", life);
+    run(5 * kSecond);
+  }
+  EXPECT_GE(store_->read_head("q1")->members.size(), 2U);
+  run(100 * kSecond);
+  EXPECT_EQ(store_->read_head("q1")->members.size(), 1U);
+  // Nor do they come back with what is left of the log.
+  begin_root({.keep_ns = 10 * kSecond});
+  run(20 * kSecond);
+  EXPECT_EQ(store_->read_head("q1")->members.size(), 1U);
+}
+
+TEST_F(Exports, WhatWasForgottenStaysSoWhenARootBeginsAnew) {
+  begin_root({.keep_ns = 10 * kSecond});
+  add_node("a");
+  stand();
+  run(30 * kSecond);
+  const uint64_t first = results().first.front();
+  begin_root({.keep_ns = 10 * kSecond});
+  run(10 * kSecond);
+  EXPECT_GE(results().first.front(), first);
+  end_query();
+  EXPECT_EQ(place_.sums, sums());
+}
+
+TEST_F(Exports, ListsOfAnswersHaveTimesAndRefusals) {
+  begin_root();
+  add_node("a");
+  add_node("b");
+  nodes_["b"]->sessions.refusal = "no function 'f'";
+  stand();
+  run(10 * kSecond);
+  const auto listed = store_->list().value();
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0].refused, "no function 'f' (b)");
+  const auto seconds = static_cast<int64_t>(listed[0].intervals);
+  EXPECT_EQ(listed[0].given_ns - listed[0].begun_ns, seconds * kSecond);
+  EXPECT_GE(seconds, 8);
+  EXPECT_LE(listed[0].given_ns, clock_.realtime_ns());
+  EXPECT_GE(listed[0].given_ns, clock_.realtime_ns() - 3 * kSecond);
+}
+
+}  // namespace
+}  // namespace clew::cluster
