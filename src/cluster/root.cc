@@ -153,6 +153,7 @@ Expected<void> Root::leave() {
 // What is wanted already is asked for by nobody yet: it ends, unless its asker is heard again. What
 // was merged and is in no store comes once more, if the log still has it.
 Expected<void> Root::take_over() {
+  end_exports();
   asked_.clear();
   members_.clear();
   beats_.clear();
@@ -509,30 +510,6 @@ void Root::send_rows(Asked& asked) {
     if (!asked.want.is_standing || is_listened_to(asked))
       asked.rows.add(std::move(bytes), clock_.monotonic_ns());
   }
-}
-
-void Root::hand_over(Asked& asked) {
-  const auto fresh = std::exchange(asked.fresh, {});
-  if (fresh.empty()) return;
-  for (const PaneTable& one : asked.merge.given()) {
-    const auto found = fresh.find(one.pane);
-    if (found == fresh.end()) continue;
-    options_.exports->take({.want = asked.want,
-                            .answered = asked.answered,
-                            .pane = one.pane,
-                            .table = *one.table,
-                            .is_known = found->second});
-  }
-}
-
-// True: there is something to write.
-bool Root::store_exported(Asked& asked) {
-  if (options_.exports == nullptr || store_ == nullptr) return false;
-  const auto done = options_.exports->done(asked.want.query);
-  if (!done || done == asked.exported) return false;
-  asked.exported = done;
-  store_->put_exported(asked.want.query, *done);
-  return true;
 }
 
 // Rows are told, and nodes and the log may forget, behind what makes it safe.

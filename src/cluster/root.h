@@ -125,6 +125,7 @@ class Root {
   void send_rows(Asked& asked);
   void hand_over(Asked& asked);
   bool store_exported(Asked& asked);
+  void end_exports();
   void forget();
   Expected<void> forget_old();
   Expected<void> forget_members();

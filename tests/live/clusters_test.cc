@@ -107,6 +107,21 @@ class Clusters : public testing::Test {
     }
     return found;
   }
+  // By the function, of requests that a receiver took: one a line.
+  static Numbers pushed_in(const std::string& file) {
+    Numbers found;
+    std::ifstream lines(file);
+    for (std::string line; std::getline(lines, line);) {
+      const auto body = nlohmann::json::parse(line);
+      const auto& metric = body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0];
+      EXPECT_EQ(metric["name"], "clew.mine.calls");
+      for (const auto& point : metric["sum"]["dataPoints"]) {
+        const std::string name = point["attributes"][0]["value"]["stringValue"];
+        found[name] += std::stoull(point["asInt"].get<std::string>());
+      }
+    }
+    return found;
+  }
   static void keep_last_versions(Report& report) {
     const auto key_of = [](const nlohmann::json& row) {
       return row.at("name").get<std::string>() + row.at("w").dump();
@@ -389,6 +404,38 @@ TEST_F(Clusters, AreFetchedByPrometheus) {
     EXPECT_EQ(counters.at(name), count) << name;
   }
   EXPECT_GT(compared, 10U) << fetched.output;
+}
+
+// Each call once, though the receiver refuses, closes connections and is slow.
+TEST_F(Clusters, ArePushedToAReceiverOfOtlp) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("requests");
+  Child receiver({.arguments = {"/usr/bin/python3", CLEW_EXAMPLES "/../tests/otlp/receiver", file,
+                                "busy", "gone", "slow", "busy"}});
+  const std::string place = "http://127.0.0.1:" + receiver.read_error_line().value_or("");
+  Child owner = begin({"root", "--store", folder.file("store"), "--keep", "1h", "--otlp", place,
+                       "--otlp-header", "x-tenant=blue"},
+                      "a root is there");
+  const Child only = node("n1", "a");
+  EXPECT_EQ(ask(query(), {"--stand", "mine", "--every", "100ms"}).status, 0);
+  const Numbers start = victim_->counts();
+  victim_->run(20);
+  EXPECT_EQ(run_clew({"results", "mine", "--end", "--cluster", url()}).status, 0);
+  const Numbers truth = difference(start, victim_->counts());
+  const Report listed = run_clew({"results", "--cluster", url(), "--json"});
+  ASSERT_EQ(listed.rows.size(), 1U) << listed.error;
+  EXPECT_THAT(listed.rows[0].at("from").get<std::string>(), HasSubstr("-"));
+  owner.signal(SIGTERM);
+  const Child::End end = owner.wait_for_end();
+  EXPECT_EQ(end.status, 0) << end.error;
+  const Numbers pushed = pushed_in(file);
+  size_t compared = 0;
+  for (const auto& [name, count] : truth) {
+    if (!pushed.contains(name)) continue;
+    ++compared;
+    EXPECT_EQ(pushed.at(name), count) << name;
+  }
+  EXPECT_GT(compared, 10U);
 }
 
 // Without JetStream, which an old server may not have either.
