@@ -222,12 +222,13 @@ TEST_F(Exports, AStoreKeepsIntervalsAsLongAsItIsTold) {
 TEST_F(Exports, AStoreHasNoMoreThanItMay) {
   begin_root();
   const uint64_t empty = store_->bytes().value();
-  begin_root({.keep_bytes = empty + 20'000});
+  constexpr uint64_t kPage = 4'096;
+  begin_root({.keep_bytes = empty + 2 * kPage});
   add_node("a");
   stand();
   run(100 * kSecond);
-  EXPECT_LE(store_->bytes().value(), empty + 24'000);
-  EXPECT_LT(kept_panes(), 95U);
+  EXPECT_LE(store_->bytes().value(), empty + 4 * kPage);
+  EXPECT_LT(kept_panes(), 80U);
   const auto [numbers, lost] = results();
   ASSERT_FALSE(numbers.empty());
   EXPECT_GE(numbers.back(), 95U) << "the newest are there";
