@@ -34,10 +34,11 @@ Expected<std::vector<NodeGap>> StoreAnswers::gaps_of(const StoredAnswer& head, P
       merge.gaps(head.query.given.value_or(first),
                  [is_over](const std::string&, const Incarnation&) { return is_over; });
   gaps.insert(gaps.end(), head.query.dropped.begin(), head.query.dropped.end());
+  if (!head.forgotten) return gaps;
   // What is not kept lacks nothing.
-  std::erase_if(gaps, [first](const NodeGap& gap) { return gap.panes.last < first; });
+  std::erase_if(gaps, [&](const NodeGap& gap) { return gap.panes.last <= *head.forgotten; });
   for (NodeGap& gap : gaps)
-    gap.panes.first = std::max(gap.panes.first, first);
+    gap.panes.first = std::max(gap.panes.first, *head.forgotten + 1);
   return gaps;
 }
 

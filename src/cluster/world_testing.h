@@ -34,7 +34,7 @@ class TestClock final : public Clock {
 
 inline aggregate::TableSchema counts_by_node() {
   return {.keys = {{.name = "node", .type = aggregate::ColumnType::String}},
-          .aggregates = {{.name = "count", .spec = {}}}};
+          .aggregates = {{.name = "count", .spec = {.is_signed = false}}}};
 }
 
 inline constexpr const char* kFakeText =
