@@ -67,7 +67,7 @@ Expected<bool> LineReader::wait() {
     if (errno != EINTR) return fail(ErrorCode::Io, fmt::format("poll: {}", error_text(errno)));
   }
   signalfd_siginfo signal{};
-  return read(interrupts_.get(), &signal, sizeof(signal)) != sizeof(signal);
+  return ::read(interrupts_.get(), &signal, sizeof(signal)) != sizeof(signal);
 }
 
 // False: the end.
@@ -75,7 +75,7 @@ Expected<bool> LineReader::read_more() {
   std::array<char, 4096> bytes{};
   ssize_t size = 0;
   do {
-    size = read(STDIN_FILENO, bytes.data(), bytes.size());
+    size = ::read(STDIN_FILENO, bytes.data(), bytes.size());
   } while (size < 0 && errno == EINTR);
   if (size < 0) return fail(ErrorCode::Io, fmt::format("standard input: {}", error_text(errno)));
   read_.append(bytes.data(), static_cast<size_t>(size));

@@ -235,7 +235,7 @@ std::optional<std::string> TrialProgram::line(int64_t until_ns) {
     pollfd one{.fd = output_.get(), .events = POLLIN, .revents = 0};
     if (left_ms <= 0 || poll(&one, 1, static_cast<int>(left_ms)) <= 0) return std::nullopt;
     std::array<char, 4096> some{};
-    const ssize_t size = read(output_.get(), some.data(), some.size());
+    const ssize_t size = ::read(output_.get(), some.data(), some.size());
     if (size <= 0) return std::nullopt;
     pending_.append(some.data(), static_cast<size_t>(size));
   }
