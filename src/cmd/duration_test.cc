@@ -12,7 +12,7 @@ TEST(Duration, TakesAllUnits) {
   EXPECT_EQ(*parse_duration("250ns"), 250U);
   EXPECT_EQ(*parse_duration("1.5ms"), 1'500'000U);
   EXPECT_EQ(*parse_duration("2m"), 120'000'000'000U);
-  EXPECT_EQ(*parse_duration("7d"), 7U * 24 * 3600 * 1'000'000'000);
+  EXPECT_EQ(*parse_duration("7d"), uint64_t{7} * 24 * 3600 * 1'000'000'000);
 }
 
 TEST(Duration, RefusesWhatIsNotOne) {
