@@ -2,6 +2,7 @@
 #include "cluster/bus_faulty.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -102,6 +103,11 @@ class FaultyState {
   }
   // How many of so many entries are there.
   size_t some_of(size_t count) { return happens(faults_.behind) ? chance_() % count : count; }
+  void skip_one(std::vector<Entry>& entries) {
+    if (!happens(faults_.skip)) return;
+    const size_t skipped = chance_() % (entries.size() - 1);  // Nobody misses the last one.
+    entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(skipped));
+  }
 
  private:
   bool happens(double probability) {
@@ -199,6 +205,7 @@ class FaultyEnd final : public Bus {
     return call([&] {
       auto entries = line_.inner->read(log, after, most);
       if (entries && !entries->empty()) entries->resize(state_->some_of(entries->size()));
+      if (entries && entries->size() > 1) state_->skip_one(*entries);
       return entries;
     });
   }
@@ -263,6 +270,10 @@ void FaultyHub::cut(std::string_view name, bool is_cut) {
 
 void FaultyHub::lose_disk() {
   state_->hub().lose_disk();
+}
+
+void FaultyHub::lose_end(uint64_t entries, bool knows_ids) {
+  state_->hub().lose_end(entries, knows_ids);
 }
 
 void FaultyHub::set_reachable(bool is_reachable) {

@@ -28,6 +28,8 @@ struct Faults {
   double fail_after = 0;   // The same, and it did.
   // Of a log that is read the newest entries are missing, as where a replica has not got them yet.
   double behind = 0;
+  // Of a log that is read one entry in the middle is left out, as by a replica that lacks it.
+  double skip = 0;
   uint32_t steps_max = 5;
 };
 
@@ -51,6 +53,8 @@ class FaultyHub {
   void cut(std::string_view name, bool is_cut = true);
   // Logs and keys are gone, as when a server's disk is.
   void lose_disk();
+  // LocalHub::lose_end()
+  void lose_end(uint64_t entries, bool knows_ids);
   // Of all ends, as if the server had gone.
   void set_reachable(bool is_reachable);
 

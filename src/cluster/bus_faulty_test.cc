@@ -191,6 +191,38 @@ TEST(FaultyBus, CutsOffWhomATestNames) {
   EXPECT_EQ(texts_at(*other), (std::vector<std::string>{"before", "meanwhile", "after"}));
 }
 
+TEST(FaultyBus, LosesTheEndOfALogAndGivesItsNumbersOnceMore) {
+  FaultyHub hub(1, {});
+  const auto one = hub.connect("one");
+  ASSERT_TRUE(one->make_log("log", "kept.*", kBytes));
+  ASSERT_TRUE(one->put("keys", "key", bytes_of("first"), 0));
+  for (const char* text : {"a", "b", "c"})
+    ASSERT_TRUE(one->append("kept.a", text, bytes_of(text)));
+  ASSERT_TRUE(one->put("keys", "key", bytes_of("second"), 1));
+  hub.lose_end(1, true);
+  EXPECT_EQ(one->ends("log")->last, 2U);
+  EXPECT_EQ(text_of((*one->get("keys", "key"))->bytes), "first");
+  EXPECT_EQ(one->append("kept.a", "c", bytes_of("c")), 3U) << "as if it were there";
+  EXPECT_EQ(one->read("log", 0, 10)->size(), 2U);
+  EXPECT_EQ(one->append("kept.a", "d", bytes_of("d")), 3U);
+  hub.lose_end(2, false);
+  EXPECT_EQ(one->append("kept.a", "d", bytes_of("d")), 2U);
+  EXPECT_EQ(one->read("log", 0, 10)->size(), 2U);
+  EXPECT_FALSE(*one->get("keys", "key"));
+}
+
+// The last one stays, so that whoever reads goes on.
+TEST(FaultyBus, LeavesOutAnEntryThatAReplicaLacks) {
+  FaultyHub hub(1, {.skip = 1});
+  const auto one = hub.connect("one");
+  ASSERT_TRUE(one->make_log("log", "kept.*", kBytes));
+  for (const char* text : {"a", "b", "c"})
+    ASSERT_TRUE(one->append("kept.a", text, bytes_of(text)));
+  const auto entries = one->read("log", 0, 10);
+  ASSERT_EQ(entries->size(), 2U);
+  EXPECT_EQ(text_of(entries->back().bytes), "c");
+}
+
 // What the interface is for: with ids and another try, each entry is there once.
 TEST(FaultyBus, KeepsOnceWhatIsAppendedUntilItSucceeds) {
   for (uint64_t seed = 0; seed < 100; ++seed) {

@@ -144,6 +144,14 @@ class LocalState {
     buckets_.clear();
   }
 
+  void lose_end(uint64_t entries, bool knows_ids) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [name, log] : logs_)
+      log.lose_end(entries, knows_ids);
+    for (auto& [name, keys] : buckets_)
+      keys.lose_end(entries);
+  }
+
   Expected<std::optional<Revised>> get(std::string_view bucket, std::string_view key) {
     const std::lock_guard lock(mutex_);
     CLEW_TRY(check_reachable());
@@ -327,6 +335,10 @@ std::unique_ptr<Bus> LocalHub::connect(Permissions permissions) {
 
 void LocalHub::lose_disk() {
   state_->lose_disk();
+}
+
+void LocalHub::lose_end(uint64_t entries, bool knows_ids) {
+  state_->lose_end(entries, knows_ids);
 }
 
 void LocalHub::set_log_full(bool is_full) {

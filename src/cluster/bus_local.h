@@ -32,6 +32,11 @@ class LocalHub {
 
   // Logs and keys are gone, as when a server's disk is.
   void lose_disk();
+  // So many of the newest entries of each log, or puts of each bucket, are gone, though who sent
+  // them was told that they are there: as when a new leader of a log's servers lacks them. What
+  // comes then has their numbers. `knows_ids`: and what is appended again with an id of theirs is
+  // said to be there.
+  void lose_end(uint64_t entries, bool knows_ids);
   // Logs take no more, as where a server's disk is full.
   void set_log_full(bool is_full);
   // False: as if the server had gone. All ends are told; logs, keys and subscriptions stay.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes, a root and an asker on a bus inside one process. What the asker gets is compared with what
 // the nodes' sessions have counted.
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -415,6 +416,83 @@ TEST_F(Cluster, LosesNothingWithAServersDisk) {
     EXPECT_EQ(asker_->rows, gives == Gives::Panes ? truth_ : sums()) << moment;
     EXPECT_THAT(asker_->asker.gaps(), IsEmpty()) << moment;
   }
+}
+
+// The same: an election. What servers had confirmed is lost with the leader that had it, and what
+// comes then has its numbers; keys are as they were before.
+TEST_F(Cluster, LosesNothingThatALogHadConfirmedAndLost) {
+  for (int moment = 0; moment < 60; ++moment) {
+    begin_anew();
+    const TestFolder folder;
+    const std::unique_ptr<Store> store = Store::open(folder.path()).value();
+    root_ = std::make_unique<TestRoot>(hub().connect(), "r1", clock_, store.get());
+    ASSERT_TRUE(root_->root.begin());
+    for (const char* name : {"a", "b", "c"})
+      add_node(name);
+    ask();
+    run(2 * kSecond + moment * kStep);
+    for (int i = 0; i < 3; ++i) {
+      hub().lose_end(1 + static_cast<uint64_t>(moment) % 4, moment % 2 == 0);
+      run(kSecond);
+    }
+    run(4 * kSecond);
+    ASSERT_TRUE(finish()) << moment;
+    EXPECT_EQ(asker_->rows, truth_) << moment;
+    EXPECT_THAT(asker_->asker.gaps(), IsEmpty()) << moment;
+    root_.reset();
+  }
+}
+
+// A node that has gone cannot send it again.
+TEST_F(Cluster, NamesWhatALogHadConfirmedAndLostOfANodeThatIsKilled) {
+  for (int moment = 0; moment < 60; ++moment) {
+    begin_anew();
+    add_root("r1");
+    add_node("a");
+    add_node("b");
+    ask();
+    run(4 * kSecond + moment * kStep);
+    // Between what it says to have sent and what a root reads.
+    nodes_["b"]->node.turn();
+    nodes_["a"]->node.turn();
+    hub().lose_end(2, false);
+    nodes_.erase("b");
+    run(2 * kSecond);
+    add_node("b", {}, 2);
+    run(3 * kSecond);
+    ASSERT_TRUE(finish()) << moment;
+    const std::vector<NodeGap> gaps = asker_->asker.gaps();
+    for (const auto& [where, count] : truth_) {
+      const Pane pane = where.first;
+      const bool is_named = std::any_of(gaps.begin(), gaps.end(), [&](const NodeGap& gap) {
+        return gap.node == where.second && gap.panes.first <= pane && pane <= gap.panes.last;
+      });
+      const auto row = asker_->rows.find(where);
+      const bool is_there = row != asker_->rows.end() && row->second == count;
+      EXPECT_TRUE(is_there || is_named) << where.second << " in " << pane << ", " << moment;
+    }
+    EXPECT_FALSE(gaps.empty()) << moment;
+  }
+}
+
+// The same: what traces is killed, and its node goes on. Its open pane is named, and those in which
+// there was none.
+TEST_F(Cluster, BeginsASessionAgainThatIsKilled) {
+  add_root("r1");
+  add_node("a");
+  add_node("b");
+  ask();
+  run(4 * kSecond + kSecond / 2);
+  nodes_["b"]->sessions.running->kill();
+  const Pane killed_in = clock_.realtime_ns() / kSecond;
+  ASSERT_TRUE(run_until([&] { return nodes_["b"]->sessions.begun == 2; }));
+  const Pane begun_in = clock_.realtime_ns() / kSecond;
+  EXPECT_LE(begun_in, killed_in + 2);
+  run(4 * kSecond);
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+  const NodeGap lost = {.node = "b", .panes = {.first = killed_in, .last = begun_in}};
+  EXPECT_THAT(asker_->asker.gaps(), ElementsAre(lost));
 }
 
 // The same: a node is killed. Its open pane is named, and nothing else.

@@ -33,6 +33,7 @@ Faults faults_of(std::mt19937_64& random) {
           .fail_before = up_to(0.2),
           .fail_after = up_to(0.2),
           .behind = up_to(0.3),
+          .skip = up_to(0.2),
           .steps_max = 20};
 }
 
@@ -156,10 +157,14 @@ class FaultyCluster {
       begin_root();
     }
     if (chance(400)) hub_.lose_disk();
+    if (chance(60)) hub_.lose_end(1 + random_() % 6, chance(2));
     for (const char* name : {"a", "b", "c", "root", "asker"}) {
       if (chance(200)) hub_.cut(name, true);
       if (chance(30)) hub_.cut(name, false);
     }
+    const std::string tracing = std::string(1, static_cast<char>('a' + random_() % 3));
+    FakeSession* const session = nodes_[tracing]->sessions.running;
+    if (session != nullptr && chance(100)) session->kill();
     // Of one node alone: the others have all that they counted.
     if (gives_ != Gives::AtEnd && chance(250)) {
       nodes_.erase("c");

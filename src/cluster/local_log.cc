@@ -9,6 +9,7 @@ namespace clew::cluster {
 namespace {
 
 constexpr size_t kIdsMax = 65'536;
+constexpr size_t kPutsMax = 64;
 
 size_t size_of(const Entry& entry) {
   return entry.subject.size() + entry.bytes.size();
@@ -53,6 +54,14 @@ void LocalLog::forget(uint64_t up_to) {
   }
 }
 
+void LocalLog::lose_end(uint64_t entries, bool knows_ids) {
+  for (; entries != 0 && !entries_.empty(); --entries, --last_) {
+    bytes_ -= size_of(entries_.back());
+    entries_.pop_back();
+  }
+  if (!knows_ids) std::erase_if(sequences_, [this](const auto& id) { return id.second > last_; });
+}
+
 void LocalLog::remember(std::string_view id) {
   sequences_.emplace(id, last_);
   ids_.emplace_back(id);
@@ -76,9 +85,23 @@ Expected<uint64_t> LocalKeys::put(std::string_view key, std::span<const std::byt
                 fmt::format("key '{}' has revision {} and not {}", key, present, revision));
   }
   ++last_;
+  before_.push_back({.key = std::string(key), .value = get(key)});
+  if (before_.size() > kPutsMax) before_.pop_front();
   values_.insert_or_assign(std::string(key),
                            Revised{.revision = last_, .bytes = Bytes(bytes.begin(), bytes.end())});
   return last_;
+}
+
+void LocalKeys::lose_end(uint64_t puts) {
+  for (; puts != 0 && !before_.empty(); --puts, --last_) {
+    Before& before = before_.back();
+    if (before.value) {
+      values_.insert_or_assign(before.key, std::move(*before.value));
+    } else {
+      values_.erase(before.key);
+    }
+    before_.pop_back();
+  }
 }
 
 }  // namespace clew::cluster

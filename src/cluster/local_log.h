@@ -40,6 +40,8 @@ class LocalLog {
     return {.log = number_, .first = last_ - entries_.size() + 1, .last = last_};
   }
   void forget(uint64_t up_to);
+  // The newest ones are gone, and their numbers are free again. Ids may outlive them.
+  void lose_end(uint64_t entries, bool knows_ids);
 
  private:
   void remember(std::string_view id);
@@ -60,10 +62,18 @@ class LocalKeys {
  public:
   [[nodiscard]] std::optional<Revised> get(std::string_view key) const;
   Expected<uint64_t> put(std::string_view key, std::span<const std::byte> bytes, uint64_t revision);
+  // As before the last so many puts.
+  void lose_end(uint64_t puts);
 
  private:
+  struct Before {
+    std::string key;
+    std::optional<Revised> value;
+  };
+
   uint64_t last_ = 0;
   std::map<std::string, Revised, std::less<>> values_;
+  std::deque<Before> before_;  // What the latest puts have replaced.
 };
 
 }  // namespace clew::cluster

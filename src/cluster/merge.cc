@@ -14,6 +14,12 @@ namespace {
 
 constexpr Pane kBitsOfPanes = 64;  // Of a PaneSet, above its mark.
 constexpr Pane kAll = std::numeric_limits<Pane>::max();
+constexpr Pane kFarthest = 64;  // Of what a PaneSet has above its mark.
+
+// Between its mark and this partial.
+bool lacks_some(const PaneSet& merged, const Partial& partial) {
+  return merged.mark() < partial.previous;
+}
 
 }  // namespace
 
@@ -28,13 +34,42 @@ Expected<bool> Merge::add(const Partial& partial, uint64_t sequence) {
   Member& member = members_[who];
   if (member.merged.has(partial.pane)) {
     if (partial.table.index == 0) ++repeated_;
+    follow(member, partial);
     return false;
   }
+  if (!has_place(member, partial)) return false;
   const std::optional<Bytes> whole = CLEW_TRY(join(member, partial, sequence));
   if (!whole) return false;
   member.open.reset();
   CLEW_TRY(merge(member, partial, *whole));
   return true;
+}
+
+// Of what is not merged the node is asked again, when it says that it was sent.
+bool Merge::has_place(const Member& member, const Partial& partial) {
+  const PaneSet& merged = member.merged;
+  if (!lacks_some(merged, partial)) return true;
+  if (merged.mark() == PaneSet::kNone) return false;
+  // Above the mark, so that neither overflows.
+  return static_cast<uint64_t>(partial.pane) - static_cast<uint64_t>(merged.mark()) <= kFarthest;
+}
+
+// The mark goes up to where one is missing.
+void Merge::follow(Member& member, const Partial& partial) {
+  PaneSet& merged = member.merged;
+  const Pane before = merged.mark();
+  if (partial.pane > before && partial.pane > partial.previous) {
+    Pane& previous = member.previous.try_emplace(partial.pane, partial.previous).first->second;
+    previous = std::min(previous, partial.previous);
+  }
+  auto next = member.previous.begin();
+  while (next != member.previous.end()) {
+    const auto [pane, previous] = *next;
+    if (pane > merged.mark() && previous > merged.mark()) break;
+    if (pane > merged.mark()) merged.close(pane - 1);
+    next = member.previous.erase(next);
+  }
+  member.is_changed = member.is_changed || merged.mark() != before;
 }
 
 // What was begun before and is not whole comes no more.
@@ -71,10 +106,9 @@ Expected<void> Merge::merge(Member& member, const Partial& partial, const Bytes&
   aggregate::Table table = CLEW_TRY(aggregate::table_of(bytes));
   if (total_ && total_->schema() != table.schema())
     return fail(ErrorCode::InvalidQuery, "its table has other columns than those before");
-  if (member.merged.add(pane) == PaneSet::Added::TooFar) {
-    member.merged.close(pane - 1);
-    (void)member.merged.add(pane);
-  }
+  if (!lacks_some(member.merged, partial)) member.merged.close(pane - 1);
+  (void)member.merged.add(pane);
+  follow(member, partial);
   if (member.first == PaneSet::kNone) member.first = pane;
   // They are of the session so far, and not of the pane.
   collect::Losses losses = std::exchange(table.losses, {});
@@ -98,6 +132,11 @@ Expected<void> Merge::merge(Member& member, const Partial& partial, const Bytes&
   }
   member.losses = std::move(losses);
   return {};
+}
+
+Pane Merge::mark(const std::string& node, const Incarnation& incarnation) const {
+  const auto member = members_.find({node, incarnation});
+  return member == members_.end() ? kNoPane : member->second.merged.mark();
 }
 
 void Merge::close(const std::string& node, const Incarnation& incarnation, Pane pane) {

@@ -40,13 +40,16 @@ class Merge {
   // One chunk of a partial, which has that sequence in the log. True: something was merged.
   // InvalidQuery: its table is not like the others. Io: it makes no sense. Limit: too many nodes.
   // What was merged before is left out silently. A node's partials come in the order of their
-  // panes, so what is behind a gap ends what was before it.
+  // panes; where some are missing between, what is too far behind these is left out, too, and has
+  // to come again with them.
   Expected<bool> add(const Partial& partial, uint64_t sequence);
   // The first entry of the log that is a part of what is not whole yet; with `of_open`, or of a
   // pane that was not given.
   [[nodiscard]] std::optional<uint64_t> first_needed(bool of_open) const;
-  // What the node says: all up to this one was sent.
+  // What the node says, and we have all of it: this pane and those before it are over.
   void close(const std::string& node, const Incarnation& incarnation, Pane pane);
+  // This one and all before it have come; none: nothing has.
+  [[nodiscard]] Pane mark(const std::string& node, const Incarnation& incarnation) const;
   // It counts. False: that is known.
   bool begin(const std::string& node, const Incarnation& incarnation);
   // It counts no more, and all that it has counted was sent.
@@ -101,6 +104,7 @@ class Merge {
     PaneSet merged;
     Pane first = PaneSet::kNone;  // That was merged.
     Pane safe = PaneSet::kNone;
+    std::map<Pane, Pane> previous{};  // Of merged ones above the mark: Partial::previous.
     std::optional<Pane> open{};  // Of which some parts have come,
     Joiner parts{};              // these,
     uint64_t first_part = 0;     // from this entry on.
@@ -115,6 +119,8 @@ class Merge {
     bool is_changed = true;
   };
 
+  [[nodiscard]] static bool has_place(const Member& member, const Partial& partial);
+  static void follow(Member& member, const Partial& partial);
   Expected<void> merge(Member& member, const Partial& partial, const Bytes& bytes);
   static Expected<std::optional<Bytes>> join(Member& member, const Partial& partial,
                                              uint64_t sequence);

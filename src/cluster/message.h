@@ -36,6 +36,7 @@ inline constexpr uint32_t kChunksMax = 2048;  // Of 512 KiB: one whole is at mos
 
 using Digest = std::array<std::byte, 32>;  // SHA-256.
 using Pane = int64_t;                      // Its number, as stream::Panes counts.
+inline constexpr Pane kNoPane = std::numeric_limits<Pane>::min();
 
 // One life of a node: where it started, and when.
 struct Incarnation {
@@ -49,6 +50,9 @@ struct PaneRange {
   Pane last = 0;
   bool operator==(const PaneRange&) const = default;
 };
+
+inline constexpr PaneRange kAllPanes = {.first = std::numeric_limits<Pane>::min(),
+                                        .last = std::numeric_limits<Pane>::max()};
 
 // Panes that a node should have counted and that nobody has.
 struct NodeGap {
@@ -149,14 +153,16 @@ struct NodeQuery {
   std::string query{};
   uint64_t revision = 0;
   NodeState state = NodeState::Offered;
-  Pane closed = std::numeric_limits<Pane>::min();  // This and all before it; at first none.
-  Digest schema{};                                 // Of what is answered:
+  Pane closed = kNoPane;  // This and all before it; at first none.
+  Digest schema{};        // Of what is answered:
   std::string answered{};  // its text in normal form; empty where the root has it.
   std::string reason{};    // Why it was refused or lost.
   std::vector<PaneRange> lost{};
   // Of the log: of the last that was sent. Who has not read that far does not know these panes.
   uint64_t sequence = 0;
   std::vector<PaneRange> merged{};  // Each is counted in its last pane. They ascend.
+  // Of the partials that were sent and that nobody has said are safe: the last one's pane, or none.
+  Pane last = kNoPane;
   bool operator==(const NodeQuery&) const = default;
 };
 
@@ -200,6 +206,10 @@ struct Partial {
   Incarnation incarnation{};
   uint64_t log = 0;  // As the node knows it: all before this one is in that, too.
   Pane pane = 0;
+  // Of the one before it in the same life; none where all before it are safe. Whoever has that one
+  // lacks none between: what the log says is not enough, as its servers may lose what they had
+  // confirmed.
+  Pane previous = kNoPane;
   Chunk table{};
   bool operator==(const Partial&) const = default;
 };

@@ -69,6 +69,7 @@ inline Beat example_beat() {
   beat.queries[0].answered = "from e in calls";
   beat.queries[1].reason = "no function 'f'";
   beat.queries[1].merged = {{.first = 6, .last = 8}, {.first = 9, .last = 10}};
+  beat.queries[1].last = -3;
   beat.queries[1].lost = {{.first = -2, .last = -2}, {.first = 0, .last = 5}};
   return beat;
 }
@@ -79,6 +80,7 @@ inline Partial example_partial() {
           .node = "n-1",
           .incarnation = example_incarnation(1),
           .pane = 41,
+          .previous = 39,
           .table = example_chunk()};
 }
 

@@ -21,6 +21,9 @@ constexpr int64_t kRetry = kSecond / 4;
 constexpr int64_t kNamesakeWait = 3 * kSecond;
 // For a mark of what was sent: a root that knows the query answers within a second.
 constexpr int64_t kHeritageWait = 60 * kSecond;
+constexpr int64_t kHeritageAgain = 5 * kSecond;
+constexpr int64_t kPauseMost = 60 * kSecond;
+constexpr size_t kTakenMost = 10'000;
 
 bool is_of(const SpillOwner& owner, const std::string& query, uint64_t revision) {
   return owner.query == query && owner.revision == revision;
@@ -187,9 +190,7 @@ void Node::control(const Control& heard) {
 // The log that had it is lost.
 void Node::send_all_again() {
   wants_beat_ = true;
-  send_again(
-      {{.first = std::numeric_limits<Pane>::min(), .last = std::numeric_limits<Pane>::max()}},
-      nullptr);
+  send_again({kAllPanes}, nullptr);
 }
 
 // What was said of these holds no more. Null: of all queries.
@@ -264,6 +265,8 @@ void Node::apply(const Control& want) {
     // The same once more: its root has forgotten what we said.
     known->second.is_answered_new = true;
     renew(known->second, want);
+    // The keys were those of before, for a while: servers lose what they had confirmed.
+    if (!std::exchange(known->second.is_wanted, true)) known->second.is_wanted_again = true;
     return;
   }
   if (known != tasks_.end()) {
@@ -284,7 +287,25 @@ void Node::apply(const Control& want) {
           .first->second;
   task.said.query = want.query;
   task.said.revision = want.revision;
+  resume(task);
+  if (task.is_wanted_again) return;
   arm(task);
+}
+
+// The same query had ended here: what it has left to send goes on with it.
+void Node::resume(Task& task) {
+  const auto taken = taken_.find({task.want.query, task.want.revision});
+  if (taken == taken_.end()) return;
+  task.taken = taken->second;
+  task.ended_in = task.taken;
+  task.said.state = NodeState::Closed;
+  task.is_wanted_again = true;
+  const auto left = std::find_if(heritage_.begin(), heritage_.end(), [&](const Heritage& each) {
+    return each.outbox.spill().owner() == task.outbox.spill().owner();
+  });
+  if (left == heritage_.end()) return;
+  task.outbox = std::move(left->outbox);
+  heritage_.erase(left);
 }
 
 void Node::arm(Task& task) {
@@ -396,16 +417,22 @@ void Node::expire() {
   }
 }
 
-// A root is there again, and wants what it wanted.
-void Node::rearm() {
+bool Node::may_begin_again(const Task& task) const {
+  if (task.session != nullptr || !task.is_wanted) return false;
   const int64_t now = clock_.monotonic_ns();
+  const bool is_meant = task.said.state == NodeState::Expired || task.is_wanted_again ||
+                        (task.said.state == NodeState::Lost && now - task.ended_ns > task.pause_ns);
+  if (!is_meant || now - heard_ns_ > kBeatPeriod * 2 || !why_over(task).empty()) return false;
+  // A pane is one session's.
+  const stream::Panes panes{.epoch_ns = task.want.epoch_ns, .width_ns = task.want.width_ns};
+  return panes.number_of(now + offset_ns_) > task.taken;
+}
+
+// A root is there again, and wants what it wanted; or the session was lost.
+void Node::rearm() {
   for (auto& [query, task] : tasks_) {
-    const bool has_expired =
-        task.said.state == NodeState::Expired && task.session == nullptr && task.is_wanted;
-    if (!has_expired || now - heard_ns_ > kBeatPeriod * 2 || !why_over(task).empty()) continue;
-    const stream::Panes panes{.epoch_ns = task.want.epoch_ns, .width_ns = task.want.width_ns};
-    // A pane is one session's.
-    if (panes.number_of(now + offset_ns_) <= task.taken) continue;
+    if (!may_begin_again(task)) continue;
+    task.is_wanted_again = false;
     task.said.state = NodeState::Offered;
     task.said.reason.clear();
     arm(task);
@@ -427,12 +454,16 @@ void Node::take(Task& task, Frame& frame) {
   switch (frame.kind) {
     case FrameKind::Armed:
       if (task.said.state == NodeState::Offered) task.said.state = NodeState::Armed;
+      task.armed_ns = clock_.monotonic_ns();
       task.said.schema = digest_of(frame.text);
       task.answered = std::move(frame.text);
       task.is_answered_new = true;
       wants_beat_ = true;
       return;
     case FrameKind::Pane:
+      // In which it was begun it has counted a part.
+      if (const auto before = std::exchange(task.ended_in, {}); before && *before < frame.pane)
+        task.outbox.spill().name_lost({.first = *before + 1, .last = frame.pane});
       task.taken = frame.pane;
       task.outbox.spill().add(frame.pane, std::move(frame.bytes));
       if (std::string why = task.outbox.spill().take_problem(); !why.empty())
@@ -457,6 +488,9 @@ void Node::take(Task& task, Frame& frame) {
 void Node::close(Task& task, const std::string& why) {
   task.session.reset();
   task.ended_ns = clock_.monotonic_ns();
+  if (task.taken != kNoPane) task.ended_in = task.taken;
+  const bool has_held = task.ended_ns - task.armed_ns > kPauseMost;
+  task.pause_ns = has_held ? kBeatPeriod : std::clamp(2 * task.pause_ns, kBeatPeriod, kPauseMost);
   const bool was_armed = task.said.state != NodeState::Offered;
   const NodeState problem = was_armed ? NodeState::Lost : NodeState::Refused;
   const bool is_expired = task.said.state == NodeState::Expired;
@@ -500,7 +534,8 @@ Expected<void> Node::inherit() {
       same->outbox.spill().add(left);
       continue;
     }
-    Heritage one{.outbox = Outbox(Spill(left.owner, options_.spill_bytes_max, spill_))};
+    Heritage one{.outbox = Outbox(Spill(left.owner, options_.spill_bytes_max, spill_),
+                                  options_.incarnation.start_ns)};
     one.outbox.spill().add(left);
     notes_.push_back(
         fmt::format("query {}: sends what the node before has left", left.owner.query));
@@ -544,6 +579,10 @@ void Node::send_heritage() {
     const bool is_sent = one.outbox.spill().next() == nullptr;
     if (is_sent && one.sent_ns == 0) one.sent_ns = now;
     if (is_sent && now - one.sent_ns > kHeritageWait) one.outbox.spill().forget(kAll);
+    // No beat names it, so nobody asks for it again.
+    if (is_sent && now - one.again_ns > kHeritageAgain) {
+      if (std::exchange(one.again_ns, now) != 0) one.outbox.send_again({kAllPanes});
+    }
   }
   std::erase_if(heritage_, [](const Heritage& each) { return each.outbox.spill().empty(); });
 }
@@ -585,6 +624,7 @@ void Node::beat() {
     task.said.lost = spill.lost();
     task.said.merged = spill.merged();
     task.said.sequence = task.outbox.sequence();
+    task.said.last = spill.last_sent();
     NodeQuery& one = said.queries.emplace_back(task.said);
     // Whoever waits for it waits for what was counted.
     const bool is_sent = task.said.closed == task.taken;
@@ -608,6 +648,8 @@ void Node::forget_closed() {
       ++each;
       continue;
     }
+    if (task.taken != kNoPane && taken_.size() < kTakenMost)
+      taken_[{task.want.query, task.want.revision}] = task.taken;
     if (!is_safe) heritage_.push_back({.outbox = std::move(task.outbox)});
     each = tasks_.erase(each);
   }

@@ -6,6 +6,9 @@
 //     offered -> armed -> draining -> closed          a query that is wanted, and then no more
 //             -> refused                              with the reason, which the root shows
 //                armed -> expired                     no root has answered for the lease
+//                armed -> lost                        its session has gone
+//
+// What has expired or was lost is begun again; which panes nobody counted meanwhile is named.
 //
 // One thread calls all functions. It waits for the descriptors and for next_ns().
 #pragma once
@@ -82,12 +85,17 @@ class Node {
     Outbox outbox;
     Pane taken = std::numeric_limits<Pane>::min();  // The last pane that the session gave.
     bool is_wanted = true;
+    bool is_wanted_again = false;      // It was ended, and was meant to go on.
+    std::optional<Pane> ended_in{};    // Until the next session has begun: of the one before.
+    int64_t armed_ns = 0;
     int64_t ended_ns = 0;
+    int64_t pause_ns = 0;  // Before a session that was lost is begun again.
   };
   // What a node with our name and our folder had counted before us.
   struct Heritage {
     Outbox outbox;
-    int64_t sent_ns = 0;  // When all of it was; 0: it was not.
+    int64_t sent_ns = 0;   // When all of it was; 0: it was not.
+    int64_t again_ns = 0;  // When that was done last.
   };
 
   Expected<void> inherit();
@@ -102,6 +110,7 @@ class Node {
   void send_all_again();
   void send_again(const std::vector<PaneRange>& panes, const Again* of);
   void apply(const Control& want);
+  void resume(Task& task);
   void arm(Task& task);
   [[nodiscard]] Expected<std::optional<Role>> role_of(const Control& want);
   void renew(Task& task, const Control& want);
@@ -119,6 +128,7 @@ class Node {
   void complain(const std::string& about, const std::string& problem);
   void expire();
   void rearm();
+  [[nodiscard]] bool may_begin_again(const Task& task) const;
   void forget_closed();
 
   Bus& bus_;
@@ -132,6 +142,7 @@ class Node {
   uint64_t log_ = 0;
   bool is_want_known_ = false;
   std::map<std::string, Task> tasks_;  // By query.
+  std::map<std::pair<std::string, uint64_t>, Pane> taken_;  // Of tasks that are forgotten.
   std::vector<Heritage> heritage_;
   int64_t next_beat_ns_ = 0;
   int64_t next_read_ns_ = 0;  // Of what is wanted, where that is not known.

@@ -41,6 +41,7 @@ bool Outbox::send(Bus& bus, const Subjects& subjects, const Clock& clock, uint64
     }
     kept->was_tried = true;
     partial.pane = kept->pane;
+    partial.previous = spill_.previous_of(*kept);
     if (!append(bus, subjects, partial, *table)) {
       next_ns_ = clock.monotonic_ns() + kSendRetry;
       return has_sent;
@@ -58,6 +59,7 @@ bool Outbox::send(Bus& bus, const Subjects& subjects, const Clock& clock, uint64
 
 void Outbox::send_again(const std::vector<PaneRange>& panes) {
   spill_.send_again(panes);
+  ++round_;
   sequence_ = 0;
   next_ns_ = 0;
   if (const Spill::Kept* const first = spill_.next()) sent_ = std::min(sent_, first->pane - 1);
@@ -69,8 +71,9 @@ bool Outbox::append(Bus& bus, const Subjects& subjects, Partial partial, const B
   for (Chunk& chunk : *chunks) {
     partial.table = std::move(chunk);
     const std::string id =
-        fmt::format("{}.{}.{}.{}.{}.{}.{}", partial.query, partial.revision, partial.node,
-                    partial.incarnation.start_ns, partial.log, partial.pane, partial.table.index);
+        fmt::format("{}.{}.{}.{}.{}.{}.{}.{}", partial.query, partial.revision, partial.node,
+                    partial.incarnation.start_ns, partial.log, round_, partial.pane,
+                    partial.table.index);
     const auto appended =
         bus.append(subjects.partial(partial.query, kShard, partial.node), id, to_bytes(partial));
     if (!appended) refusal_ = appended.error();

@@ -19,7 +19,8 @@ namespace clew::cluster {
 
 class Outbox {
  public:
-  explicit Outbox(Spill spill) : spill_(std::move(spill)) {}
+  // `round`: a number that nobody has sent these with, if somebody has sent them before.
+  explicit Outbox(Spill spill, uint64_t round = 0) : spill_(std::move(spill)), round_(round) {}
 
   [[nodiscard]] Spill& spill() { return spill_; }
   [[nodiscard]] const Spill& spill() const { return spill_; }
@@ -43,6 +44,8 @@ class Outbox {
   bool append(Bus& bus, const Subjects& subjects, Partial partial, const Bytes& table);
 
   Spill spill_;
+  // A part of ids: what comes again has others, as the bus may know those of what it has lost.
+  uint64_t round_;
   Pane sent_ = std::numeric_limits<Pane>::min();
   uint64_t sequence_ = 0;
   std::optional<Error> refusal_;

@@ -99,11 +99,7 @@ void Root::lead() {
   const auto leader = read_as<Leader>(key.bytes);
   const bool is_ours = leader && leader->root == options_.name;
   if (leads_) (void)look_at_log();
-  // A server has lost its disk: nodes have to know again what is wanted.
-  if (leads_ && !*known) {
-    for (auto& [query, asked] : asked_)
-      asked.is_announced = false;
-  }
+  if (leads_) look_at_want();
   if (leads_ && *known && !is_ours) {
     notes_.emplace_back("another root leads");
     leads_ = false;
@@ -126,6 +122,18 @@ void Root::lead() {
   stands_by_.clear();
   // Who is there?
   (void)bus_.publish(subjects_.control_of_all(), to_bytes(greeting()));
+}
+
+// A server has lost its disk, or those that elected another leader what they had confirmed: nodes
+// have to know again what is wanted.
+void Root::look_at_want() {
+  const auto found = bus_.get(bucket_of(options_.tenant), kWantKey);
+  if (!found) return;
+  const auto want = *found ? read_as<Want>((*found)->bytes) : Expected<Want>(Want{});
+  if (want && want->revision == want_revision_) return;
+  if (want) want_revision_ = std::max(want_revision_, want->revision);
+  for (auto& [query, asked] : asked_)
+    asked.is_announced = false;
 }
 
 // Whether some of what stands is in a store, whose root has gone. Without that store nodes would be

@@ -116,6 +116,7 @@ class Root {
   // Leading.
   void lead();
   Expected<void> take_over();
+  void look_at_want();
   [[nodiscard]] bool has_stored_queries();
   Asked& add(const Control& want);
   Expected<void> restore(const StoredAnswer& stored);
@@ -152,7 +153,7 @@ class Root {
   void follow_log();
   Expected<LogEnds> look_at_log();
   void read_anew();
-  void ask_again(const std::string& node, const std::string& query);
+  void ask_again(const std::string& node, const std::string& query, const PaneRange& panes);
   void take_beats();
   [[nodiscard]] bool is_ahead(const Beat& said) const;
   void keep_lost(const std::string& node);

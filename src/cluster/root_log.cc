@@ -62,14 +62,22 @@ bool Root::is_ahead(const Beat& said) const {
 
 void Root::report(Asked& asked, const Beat& said, const NodeQuery& one) {
   if (one.revision != asked.want.revision) return;
-  asked.merge.close(said.node, said.incarnation, one.closed);
+  const Pane mark = asked.merge.mark(said.node, said.incarnation);
+  const bool lacks_some = mark < one.last && !asked.strangers.contains(said.node);
   const bool has_ended = one.state == NodeState::Closed && !asked.want.is_wanted;
-  if (has_ended) asked.merge.finish(said.node, said.incarnation);
+  if (!lacks_some) asked.merge.close(said.node, said.incarnation, one.closed);
+  if (!lacks_some && has_ended) asked.merge.finish(said.node, said.incarnation);
   asked.lives[said.node] = said.incarnation;
   asked.has_news = asked.has_news || asked.nodes[said.node].state != one.state;
   NodeQuery& kept = asked.nodes[said.node];
   kept = one;
   kept.answered.clear();
+  if (lacks_some) {
+    // It was in the log, and has gone from there.
+    kept.closed = std::min(one.closed, mark);
+    if (one.state == NodeState::Closed) kept.state = NodeState::Draining;
+    ask_again(said.node, one.query, {.first = mark == kNoPane ? mark : mark + 1, .last = one.last});
+  }
   if (one.answered.empty()) return;
   if (asked.answered.empty()) {
     asked.answered = one.answered;
@@ -93,6 +101,13 @@ Expected<LogEnds> Root::look_at_log() {
     read_anew();
     CLEW_TRY(bus_.make_log(log, subjects_.all_partials(), options_.log_bytes_max));
     ends = bus_.ends(log);
+  }
+  if (ends && ends->log == log_ && ends->last < read_) {
+    // Servers that have elected another leader may lose what they had confirmed; what comes since
+    // has these numbers once more.
+    read_ = ends->first - 1;
+    forgotten_ = std::min(forgotten_, read_);
+    has_partials_ = true;
   }
   if (!ends || std::exchange(log_, ends->log) == ends->log) return ends;
   if (leads_) notes_.emplace_back("the bus has lost its log: nodes send what it had once more");
@@ -120,19 +135,17 @@ void Root::follow_log() {
   read_ = std::max(read_, ends->first - 1);
   for (const auto& [node, said] : beats_) {
     for (const NodeQuery& one : said.queries) {
-      if (one.sequence > ends->last) ask_again(node, one.query);
+      if (one.sequence > ends->last) ask_again(node, one.query, kAllPanes);
     }
   }
 }
 
-void Root::ask_again(const std::string& node, const std::string& query) {
-  const PaneRange all{.first = std::numeric_limits<Pane>::min(),
-                      .last = std::numeric_limits<Pane>::max()};
+void Root::ask_again(const std::string& node, const std::string& query, const PaneRange& panes) {
   const auto asked = asked_.find(query);
   if (asked == asked_.end()) return;
   (void)bus_.publish(
       subjects_.again(node),
-      to_bytes(Again{.query = query, .revision = asked->second.want.revision, .panes = {all}}));
+      to_bytes(Again{.query = query, .revision = asked->second.want.revision, .panes = {panes}}));
 }
 
 // False: not up to its end. Others want their turn, too.

@@ -108,7 +108,11 @@ bool Spill::merge_oldest() {
 // What was sent may have been merged; what was not, nobody has.
 void Spill::drop_first() {
   Kept& first = kept_.front();
-  if (!first.is_sent) note_lost(first.pane);
+  if (!first.is_sent) {
+    note_lost(first.pane);
+  } else {
+    given_up_ = {.first = given_up_ ? given_up_->first : first.pane, .last = first.pane};
+  }
   release(first);
   kept_.pop_front();
 }
@@ -127,12 +131,29 @@ void Spill::note_lost(Pane pane) {
                                    [pane](const PaneRange& each) { return each.last == pane; });
   const Pane first = merged == merged_.end() ? pane : merged->first;
   if (merged != merged_.end()) merged_.erase(merged);
-  const bool goes_on = !lost_.empty() && lost_.back().last + 1 == first;
-  if (goes_on) {
-    lost_.back().last = pane;
-  } else if (lost_.empty() || lost_.back().last < first) {
-    lost_.push_back({.first = first, .last = pane});
+  name_lost({.first = first, .last = pane});
+}
+
+// Nobody has them, and we neither.
+void Spill::name_given_up(const std::vector<PaneRange>& panes) {
+  if (!given_up_) return;
+  const bool is_wanted = std::any_of(panes.begin(), panes.end(), [this](const PaneRange& range) {
+    return range.first <= given_up_->last && given_up_->first <= range.last;
+  });
+  if (!is_wanted) return;
+  name_lost(*std::exchange(given_up_, {}));
+}
+
+void Spill::name_lost(const PaneRange& panes) {
+  auto next = std::find_if(lost_.begin(), lost_.end(), [&panes](const PaneRange& each) {
+    return each.last >= panes.first || each.last + 1 == panes.first;
+  });
+  PaneRange all = panes;
+  while (next != lost_.end() && next->first - 1 <= all.last) {
+    all = {.first = std::min(all.first, next->first), .last = std::max(all.last, next->last)};
+    next = lost_.erase(next);
   }
+  lost_.insert(next, all);
 }
 
 void Spill::note_merged(Pane first, Pane last) {
@@ -164,12 +185,28 @@ Spill::Kept* Spill::next() {
   return found == kept_.end() ? nullptr : &*found;
 }
 
+Pane Spill::previous_of(const Kept& kept) const {
+  const auto found = std::lower_bound(kept_.begin(), kept_.end(), kept.pane,
+                                      [](const Kept& each, Pane pane) { return each.pane < pane; });
+  if (found != kept_.begin()) return (found - 1)->pane;
+  return given_up_ ? given_up_->last : kNoPane;
+}
+
+Pane Spill::last_sent() const {
+  const auto next =
+      std::find_if(kept_.begin(), kept_.end(), [](const Kept& each) { return !each.is_sent; });
+  if (next != kept_.begin()) return (next - 1)->pane;
+  return given_up_ ? given_up_->last : kNoPane;
+}
+
 Expected<Bytes> Spill::table_of(const Kept& kept) {
   if (kept.file == nullptr) return kept.table;
   return kept.file->table_at(kept.offset);
 }
 
 void Spill::forget(Pane mark) {
+  if (given_up_ && mark >= given_up_->last) given_up_.reset();
+  if (given_up_) given_up_->first = std::max(given_up_->first, mark + 1);
   while (!kept_.empty() && kept_.front().pane <= mark) {
     release(kept_.front());
     kept_.pop_front();
@@ -177,6 +214,7 @@ void Spill::forget(Pane mark) {
 }
 
 void Spill::send_again(const std::vector<PaneRange>& panes) {
+  name_given_up(panes);
   for (Kept& each : kept_) {
     const bool is_wanted = std::any_of(panes.begin(), panes.end(), [&each](const PaneRange& range) {
       return range.first <= each.pane && each.pane <= range.last;

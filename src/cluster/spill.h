@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,10 @@ class Spill {
   void add(const LeftFile& left);
   // The first one that is not sent, or null.
   [[nodiscard]] Kept* next();
+  // Of the one before this; none: all before it are safe, or named.
+  [[nodiscard]] Pane previous_of(const Kept& kept) const;
+  // Of the last one before next(); none: there is none that is not safe.
+  [[nodiscard]] Pane last_sent() const;
   // Io: its file is not as it was written; the pane is lost.
   [[nodiscard]] static Expected<Bytes> table_of(const Kept& kept);
   // All that is in memory, to files, where there are: the node ends.
@@ -50,6 +55,8 @@ class Spill {
   void forget(Pane mark);
   // These are wanted once more.
   void send_again(const std::vector<PaneRange>& panes);
+  // Nobody has counted these, or not all of each.
+  void name_lost(const PaneRange& panes);
   // In memory.
   [[nodiscard]] size_t bytes() const { return bytes_; }
   [[nodiscard]] bool empty() const { return kept_.empty(); }
@@ -66,6 +73,7 @@ class Spill {
   bool merge_oldest();
   void drop_first();
   void note_lost(Pane pane);
+  void name_given_up(const std::vector<PaneRange>& panes);
   void note_merged(Pane first, Pane last);
   void release(Kept& kept);
 
@@ -75,6 +83,8 @@ class Spill {
   size_t bytes_ = 0;
   std::deque<Kept> kept_;
   std::vector<PaneRange> lost_;
+  // Were sent, and dropped since: whoever asks for them again lacks them.
+  std::optional<PaneRange> given_up_;
   std::vector<PaneRange> merged_;
   std::string problem_;
   bool has_told_ = false;

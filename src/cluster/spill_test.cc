@@ -144,6 +144,30 @@ TEST_F(Spills, AreDroppedAndNamedWhereNothingIsGained) {
   EXPECT_EQ(sent.back().first, 20);
 }
 
+// What was sent is held until it is safe; what there was no room for is lost where it is asked for
+// again, and not before.
+TEST_F(Spills, NameWhatWasSentAndDroppedWhenItIsWantedAgain) {
+  const std::string key(10'000, 'k');
+  Spill spill = make(4 * key.size());
+  spill.add(1, partial(1, key + "1"));
+  spill.add(3, partial(3, key + "3"));
+  EXPECT_EQ(spill.last_sent(), kNoPane);
+  EXPECT_EQ(send_all(spill).size(), 2U);
+  EXPECT_EQ(spill.last_sent(), 3);
+  for (Pane pane = 4; pane <= 8; ++pane)
+    spill.add(pane, partial(pane, key + std::to_string(pane)));
+  EXPECT_EQ(spill.lost(), (std::vector<PaneRange>{{.first = 4, .last = 5}}));
+  EXPECT_EQ(spill.last_sent(), 3);
+  EXPECT_EQ(spill.previous_of(*spill.next()), 3) << "whoever lacks that one is to ask";
+  spill.send_again({{.first = 2, .last = 9}});
+  EXPECT_EQ(spill.lost(), (std::vector<PaneRange>{{.first = 1, .last = 5}}));
+  EXPECT_EQ(spill.previous_of(*spill.next()), kNoPane);
+  EXPECT_EQ(spill.last_sent(), kNoPane);
+  EXPECT_EQ(send_all(spill).size(), 3U);
+  spill.forget(7);
+  EXPECT_EQ(spill.last_sent(), 8);
+}
+
 // What was sent and not confirmed may be in the log, under its own number.
 TEST_F(Spills, KeepApartWhatMayHaveArrived) {
   const size_t one = partial(1).size();

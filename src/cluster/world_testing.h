@@ -46,9 +46,22 @@ using Truth = std::map<std::pair<Pane, std::string>, uint64_t>;
 // Counts as many hits in a pane as its number's last two digits, and one.
 class FakeSession final : public NodeSession {
  public:
-  FakeSession(std::string node, const SessionWant& want, const Clock& clock, Truth& truth)
-      : node_(std::move(node)), want_(want), clock_(clock), truth_(truth), pane_(pane_now()) {
+  // `place`: points to it while it is there.
+  FakeSession(std::string node, const SessionWant& want, const Clock& clock, Truth& truth,
+              FakeSession*& place)
+      : node_(std::move(node)),
+        want_(want),
+        clock_(clock),
+        truth_(truth),
+        pane_(pane_now()),
+        place_(place) {
+    place_ = this;
     said_.push_back({.kind = FrameKind::Armed, .text = want.text});
+  }
+  FakeSession(const FakeSession&) = delete;
+  FakeSession& operator=(const FakeSession&) = delete;
+  ~FakeSession() override {
+    if (place_ == this) place_ = nullptr;
   }
 
   [[nodiscard]] int descriptor() const override { return -1; }
@@ -57,9 +70,16 @@ class FakeSession final : public NodeSession {
     return std::exchange(said_, {});
   }
   void stop() override {
+    if (is_killed_) return;
     catch_up();
     give();
     said_.push_back({.kind = FrameKind::Ended});
+  }
+  // What it has counted in its pane is gone.
+  void kill() {
+    catch_up();
+    is_killed_ = true;
+    said_.push_back({.kind = FrameKind::Failed, .text = "the session's process was killed"});
   }
 
  private:
@@ -68,7 +88,7 @@ class FakeSession final : public NodeSession {
     return panes.number_of(clock_.monotonic_ns() + want_.offset_ns);
   }
   void catch_up() {
-    for (const Pane now = pane_now(); pane_ < now; ++pane_)
+    for (const Pane now = pane_now(); pane_ < now && !is_killed_; ++pane_)
       give();
   }
   void give() {
@@ -84,6 +104,8 @@ class FakeSession final : public NodeSession {
   const Clock& clock_;
   Truth& truth_;
   Pane pane_;
+  FakeSession*& place_;
+  bool is_killed_ = false;
   std::vector<Frame> said_;
 };
 
@@ -94,10 +116,13 @@ class FakeSessions final : public NodeSessions {
   Expected<std::unique_ptr<NodeSession>> begin(const SessionWant& want) override {
     if (!refusal.empty()) return fail(ErrorCode::Refused, refusal);
     last = want;
-    return std::make_unique<FakeSession>(node_, want, clock_, truth_);
+    ++begun;
+    return std::make_unique<FakeSession>(node_, want, clock_, truth_, running);
   }
   std::string refusal;
   SessionWant last{};
+  FakeSession* running = nullptr;  // The one that was begun last.
+  int begun = 0;
 
  private:
   std::string node_;
