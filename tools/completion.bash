@@ -23,7 +23,7 @@ _clew_options() {
     explain) echo "$request --programs --code --run --for --json -v --verbose" ;;
     doctor) echo "-p --pid --stop --cluster --tenant --ca --certificate --key --credentials --cause --vocabulary --id --for --json -v --verbose" ;;
     node) echo "$cluster --name --label --spill --roles -q --quiet -v --verbose" ;;
-    root) echo "$cluster --store --keep --keep-bytes --otlp --otlp-header --prometheus --name --roles -q --quiet -v --verbose" ;;
+    root) echo "$cluster --store --keep --keep-bytes --otlp --otlp-header --prometheus --name --roles --lease -q --quiet -v --verbose" ;;
     key) echo "--show -v --verbose" ;;
     results) echo "$cluster --store --interval --end --sign $formats -o --output -v --verbose" ;;
     cluster) echo "try -v --verbose" ;;

@@ -32,9 +32,11 @@ constexpr int64_t kRootWait = 7 * kSecond / 10;     // For one that leads, befor
 constexpr int64_t kNodesWait = 3 * kSecond / 2;     // For the first node.
 constexpr int64_t kArmWait = 30 * kSecond;          // For a node that works out what it is asked.
 constexpr int64_t kRootSilent = 10 * kSecond;       // For one that has a store and is begun anew.
+constexpr int64_t kStoreSilent = 20 * kSecond;      // The same, where it has some of our answer.
 constexpr int64_t kEndWait = 12 * kSecond;          // For nodes that are slow to end, and the root.
 constexpr int64_t kStandWait = 8 * kSecond;         // For a root that may just take over.
 constexpr uint64_t kLease = 15 * kSecond;           // Of nodes, where the root is ours.
+constexpr int64_t kRootRetry = kSecond;             // To bring one.
 constexpr int64_t kRootGone = 30 * kSecond;         // No root is heard.
 constexpr uint64_t kUsualWidth = kSecond;           // Of panes that only their sum is wanted of.
 constexpr int64_t kWindowsWidthMin = kSecond / 10;  // Of panes that windows are made from.
@@ -75,6 +77,7 @@ class ClusterRun {
   std::unique_ptr<Bus> roots_bus_;
   std::optional<Root> root_;      // Where we brought one.
   std::optional<Error> no_root_;  // Why we may not.
+  int64_t next_root_ns_ = 0;
   std::optional<Asker> asker_;
   std::optional<uint64_t> every_ns_;
   std::optional<uint64_t> for_ns_;
@@ -234,20 +237,29 @@ Expected<void> ClusterRun::bring_root() {
   const bool is_known = asker_->status().has_value();
   if (is_known && asker_->silent_ns() > kRootGone)
     return fail(ErrorCode::Io, fmt::format("the root of {} is not heard any more", request_.url));
-  const bool is_wanted = !root_ && !no_root_ && (is_known || asker_->silent_ns() >= kRootWait);
+  if (root_ && is_known && asker_->status()->has_store) root_->wait_for_store(kStoreSilent);
+  const bool is_wanted = !root_ && !no_root_ && now() >= next_root_ns_ &&
+                         (is_known || asker_->silent_ns() >= kRootWait);
   if (!is_wanted) return {};
-  roots_bus_ = CLEW_TRY(request_.connect());
+  next_root_ns_ = now() + kRootRetry;
+  auto bus = request_.connect();
+  if (!bus && is_known && bus.error().code == ErrorCode::Io) return {};
+  roots_bus_ = CLEW_TRY(std::move(bus));
   root_.emplace(*roots_bus_, clock_,
                 RootOptions{.name = new_name("root"),
                             .tenant = request_.tenant,
                             .takeover_ns = kRootSilent,
                             .lease_ns = kLease});
-  auto begun = root_->begin();
-  const bool is_needed = !begun && !is_known && begun.error().code != ErrorCode::Refused;
-  if (begun || is_needed) return begun;
+  const int64_t begin_ns = now();
+  const auto begun = root_->begin();
+  if (begun) return {};
+  // Servers that elect are silent.
+  const ErrorCode why = begun.error().code;
+  const bool is_later = why == ErrorCode::Io && (is_known || now() - begin_ns > kRootRetry);
+  if (!is_later && !is_known && why != ErrorCode::Refused) return begun;
   // Another one leads; or the server lets this user ask, and not be a root: one of others is waited
   // for.
-  no_root_ = begun.error();
+  if (!is_later) no_root_ = begun.error();
   root_.reset();
   roots_bus_.reset();
   return {};

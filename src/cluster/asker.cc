@@ -2,6 +2,8 @@
 #include "cluster/asker.h"
 
 #include <algorithm>
+#include <functional>
+#include <string_view>
 #include <utility>
 
 #include "aggregate/table_bytes.h"
@@ -13,6 +15,11 @@ constexpr int64_t kAskPeriod = kSecond / 2;
 constexpr int64_t kLateMost = 2 * kSecond;
 constexpr size_t kEarlyMax = 4096;
 constexpr size_t kVersionsMax = 4096;
+
+size_t hash_of(const Bytes& bytes) {
+  return std::hash<std::string_view>()(
+      {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
 
 }  // namespace
 
@@ -139,12 +146,17 @@ void Asker::take_in_order(const RowUpdate& row) {
     ++lost_;
     return;
   }
-  if (last_whole_ && row.pane <= *last_whole_) {
-    ++lost_;
+  // Losses are of the session so far, and go on.
+  const collect::Losses losses = std::exchange(table->losses, {});
+  const size_t hash = hash_of(aggregate::to_bytes(*table));
+  table->losses = losses;
+  Come& come = versions_[row.pane];
+  if (come.version != 0 && last_whole_ && row.pane <= *last_whole_) {
+    if (hash != come.hash) ++lost_;
     return;
   }
-  uint64_t& version = versions_[row.pane];
-  if (row.version <= std::exchange(version, std::max(version, row.version))) return;
+  if (row.version <= come.version) return;
+  come = {.version = row.version, .hash = hash};
   if (versions_.size() > kVersionsMax) versions_.erase(versions_.begin());
   panes_.push_back({.pane = row.pane,
                     .version = row.version,

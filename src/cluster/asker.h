@@ -84,7 +84,11 @@ class Asker {
   std::map<uint64_t, RowUpdate> early_;  // By number: behind some that have not come.
   Joiner parts_;
   uint64_t lost_ = 0;
-  std::map<Pane, uint64_t> versions_;  // Of panes that have come.
+  struct Come {
+    uint64_t version = 0;
+    size_t hash = 0;  // Of its table.
+  };
+  std::map<Pane, Come> versions_;      // Of panes that have come.
   std::optional<Pane> last_whole_;     // Up to here the root may have less than what has come.
   std::vector<AnsweredPane> panes_;
 };

@@ -154,6 +154,24 @@ TEST_F(Cluster, TellsWhyANodeRefuses) {
   EXPECT_EQ(asker_->rows, truth_);
 }
 
+// What it traces has begun by then, or other sessions of it have ended.
+TEST_F(Cluster, AsksANodeAgainThatHasRefused) {
+  add_root("r1");
+  add_node("a");
+  add_node("b");
+  nodes_["b"]->sessions.refusal = "8 sessions trace this process already";
+  ask();
+  run(4 * kSecond);
+  EXPECT_EQ(status().armed, 1U);
+  EXPECT_EQ(status().refusals.size(), 1U);
+  nodes_["b"]->sessions.refusal.clear();
+  ASSERT_TRUE(run_until([this] { return status().armed == 2; }));
+  EXPECT_THAT(status().refusals, IsEmpty());
+  run(3 * kSecond);
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+}
+
 TEST_F(Cluster, TakesNodesThatComeLater) {
   add_root("r1");
   add_node("a");
@@ -396,6 +414,57 @@ TEST_F(Cluster, LosesNoPaneWhenARootWithoutAStoreIsKilled) {
     run(9 * kSecond);
     ASSERT_TRUE(finish()) << moment;
     EXPECT_EQ(asker_->rows, truth_) << moment;
+  }
+}
+
+// What is in a store that nobody has: nodes do not have it any more.
+TEST_F(Cluster, NamesWhatIsInTheStoreOfARootThatHasGone) {
+  const TestFolder folder;
+  std::unique_ptr<Store> store = Store::open(folder.path()).value();
+  root_ = std::make_unique<TestRoot>(hub().connect(), "r1", clock_, store.get());
+  ASSERT_TRUE(root_->root.begin());
+  add_node("a");
+  ask();
+  run(4 * kSecond);
+  root_.reset();
+  run(kSecond);
+  add_root("r2");
+  root_->root.wait_for_store(8 * kSecond);
+  run(6 * kSecond);
+  EXPECT_FALSE(root_->root.leads());
+  run(9 * kSecond);
+  EXPECT_TRUE(root_->root.leads());
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+  EXPECT_THAT(status().lost,
+              ElementsAre("what the root before has merged in its store and had not given"));
+}
+
+// It names what the one before it did.
+TEST_F(Cluster, KnowsTheLivesOfNodesBehindARootWithoutAStore) {
+  for (int moment = 0; moment < 40; ++moment) {
+    begin_anew();
+    add_root("r1");
+    add_node("a");
+    add_node("b");
+    ask();
+    run(3 * kSecond);
+    nodes_.erase("b");
+    const Pane killed_in = clock_.realtime_ns() / kSecond;
+    run(2 * kSecond);
+    add_node("b", {}, 2);
+    const Pane begun_in = clock_.realtime_ns() / kSecond;
+    run(4 * kSecond + moment * kStep);
+    root_.reset();
+    run(kSecond);
+    add_root("r2");
+    run(9 * kSecond);
+    ASSERT_TRUE(finish()) << moment;
+    EXPECT_EQ(status().root, "r2");
+    EXPECT_EQ(asker_->rows, truth_) << moment;
+    EXPECT_EQ(asker_->asker.lost(), 0U) << moment;
+    const NodeGap lost = {.node = "b", .panes = {.first = killed_in, .last = begun_in}};
+    EXPECT_THAT(status().gaps, ElementsAre(lost)) << moment;
   }
 }
 

@@ -87,17 +87,18 @@ Expected<std::optional<Bytes>> Merge::join(Member& member, const Partial& partia
   return member.parts.add(partial.table);
 }
 
-std::optional<uint64_t> Merge::first_needed(bool of_open) const {
+std::optional<uint64_t> Merge::first_needed() const {
   std::optional<uint64_t> first;
-  const auto need = [&first](uint64_t entry) { first = std::min(first.value_or(entry), entry); };
   for (const auto& [who, member] : members_) {
-    if (member.open) need(member.first_part);
+    if (member.open) first = std::min(first.value_or(member.first_part), member.first_part);
   }
-  if (!of_open) return first;
-  for (auto open = given_ ? panes_.upper_bound(*given_) : panes_.begin(); open != panes_.end();
-       ++open) {
-    need(open->second.first);
-  }
+  return first;
+}
+
+std::optional<uint64_t> Merge::first_needed_behind(std::optional<Pane> pane) const {
+  std::optional<uint64_t> first = first_needed();
+  for (auto open = pane ? panes_.upper_bound(*pane) : panes_.begin(); open != panes_.end(); ++open)
+    first = std::min(first.value_or(open->second.first), open->second.first);
   return first;
 }
 
@@ -281,6 +282,28 @@ Expected<void> Merge::restore(const StoredAnswer& stored) {
   gone_ = stored.forgotten;
   if (stored.total) total_ = CLEW_TRY(aggregate::table_of(*stored.total));
   return {};
+}
+
+std::vector<MemberMark> Merge::marks(Pane given) const {
+  std::vector<MemberMark> marks;
+  for (const auto& [who, member] : members_) {
+    MemberMark& one = marks.emplace_back(
+        MemberMark{.node = who.first, .incarnation = who.second, .first = kNoPane});
+    if (member.first == PaneSet::kNone || member.first > given) continue;
+    one.first = member.first;
+    one.mark = std::min(member.safe, given);
+  }
+  return marks;
+}
+
+void Merge::go_on(const Marks& marks) {
+  for (const MemberMark& one : marks.members) {
+    Member& member = members_[{one.node, one.incarnation}];
+    member.first = one.first;
+    member.safe = one.mark;
+    member.merged = PaneSet(one.mark, 0);
+  }
+  if (marks.given != kNoPane) given_ = marks.given;
 }
 
 void Merge::keep(size_t panes) {

@@ -43,9 +43,10 @@ class Merge {
   // panes; where some are missing between, what is too far behind these is left out, too, and has
   // to come again with them.
   Expected<bool> add(const Partial& partial, uint64_t sequence);
-  // The first entry of the log that is a part of what is not whole yet; with `of_open`, or of a
-  // pane that was not given.
-  [[nodiscard]] std::optional<uint64_t> first_needed(bool of_open) const;
+  // The first entry of the log that is a part of what is not whole yet.
+  [[nodiscard]] std::optional<uint64_t> first_needed() const;
+  // The same, or of a pane behind this one; none: of any.
+  [[nodiscard]] std::optional<uint64_t> first_needed_behind(std::optional<Pane> pane) const;
   // What the node says, and we have all of it: this pane and those before it are over.
   void close(const std::string& node, const Incarnation& incarnation, Pane pane);
   // This one and all before it have come; none: nothing has.
@@ -74,6 +75,11 @@ class Merge {
   // What a root before had merged. Panes that it gave are given again, as they were. Once, at
   // first.
   Expected<void> restore(const StoredAnswer& stored);
+
+  // What a root without a store leaves to the next one, of what was given up to this pane.
+  [[nodiscard]] std::vector<MemberMark> marks(Pane given) const;
+  // The same, of a root before. Once, at first.
+  void go_on(const Marks& marks);
 
   // Forgets all tables of given panes but so many; corrections of them come no more.
   void keep(size_t panes);
@@ -105,9 +111,9 @@ class Merge {
     Pane first = PaneSet::kNone;  // That was merged.
     Pane safe = PaneSet::kNone;
     std::map<Pane, Pane> previous{};  // Of merged ones above the mark: Partial::previous.
-    std::optional<Pane> open{};  // Of which some parts have come,
-    Joiner parts{};              // these,
-    uint64_t first_part = 0;     // from this entry on.
+    std::optional<Pane> open{};       // Of which some parts have come,
+    Joiner parts{};                   // these,
+    uint64_t first_part = 0;          // from this entry on.
     std::optional<collect::Losses> losses;
     bool is_changed = false;
   };

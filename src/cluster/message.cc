@@ -54,6 +54,8 @@ template <>
 constexpr uint16_t kKindOf<AnswerPart> = 16;
 template <>
 constexpr uint16_t kKindOf<SignedQuery> = 17;
+template <>
+constexpr uint16_t kKindOf<Marks> = 18;
 
 // All members of a struct: a new one does not compile until it stands here, too. Those between a
 // root and whoever asks.
@@ -162,6 +164,12 @@ auto fields_of(T& value) {
   } else if constexpr (std::is_same_v<Plain, Want>) {
     auto& [revision, queries] = value;
     return std::tie(revision, queries);
+  } else if constexpr (std::is_same_v<Plain, MemberMark>) {
+    auto& [node, incarnation, first, mark] = value;
+    return std::tie(node, incarnation, first, mark);
+  } else if constexpr (std::is_same_v<Plain, Marks>) {
+    auto& [revision, given, members] = value;
+    return std::tie(revision, given, members);
   } else if constexpr (std::is_same_v<Plain, Leader>) {
     auto& [root] = value;
     return std::tie(root);
@@ -282,6 +290,11 @@ bool is_right(const Want& message) {
                      [](const WantedQuery& each) { return is_name(each.query); });
 }
 
+bool is_right(const Marks& message) {
+  return std::all_of(message.members.begin(), message.members.end(),
+                     [](const MemberMark& each) { return is_name(each.node); });
+}
+
 bool is_right(const Leader& message) {
   return is_name(message.root);
 }
@@ -358,6 +371,7 @@ template Bytes to_bytes(const Spilled&);
 template Bytes to_bytes(const Again&);
 template Bytes to_bytes(const RowUpdate&);
 template Bytes to_bytes(const Leader&);
+template Bytes to_bytes(const Marks&);
 template Bytes to_bytes(const Want&);
 template Bytes to_bytes(const Status&);
 template Bytes to_bytes(const Ask&);
@@ -373,6 +387,7 @@ template Expected<Spilled> read_as(std::span<const std::byte>);
 template Expected<Again> read_as(std::span<const std::byte>);
 template Expected<RowUpdate> read_as(std::span<const std::byte>);
 template Expected<Leader> read_as(std::span<const std::byte>);
+template Expected<Marks> read_as(std::span<const std::byte>);
 template Expected<Want> read_as(std::span<const std::byte>);
 template Expected<Status> read_as(std::span<const std::byte>);
 template Expected<Ask> read_as(std::span<const std::byte>);

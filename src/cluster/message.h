@@ -153,8 +153,8 @@ struct NodeQuery {
   std::string query{};
   uint64_t revision = 0;
   NodeState state = NodeState::Offered;
-  Pane closed = kNoPane;  // This and all before it; at first none.
-  Digest schema{};        // Of what is answered:
+  Pane closed = kNoPane;   // This and all before it; at first none.
+  Digest schema{};         // Of what is answered:
   std::string answered{};  // its text in normal form; empty where the root has it.
   std::string reason{};    // Why it was refused or lost.
   std::vector<PaneRange> lost{};
@@ -176,6 +176,22 @@ struct Want {
   uint64_t revision = 0;
   std::vector<WantedQuery> queries{};
   bool operator==(const Want&) const = default;
+};
+
+// The key `mark.Q`, of a root that has no store: what it has given, and whoever asked has got. The
+// next one goes on from there, and knows which lives of nodes there were.
+struct MemberMark {
+  std::string node{};
+  Incarnation incarnation{};
+  Pane first = kNoPane;  // That was given, or none.
+  Pane mark = kNoPane;
+  bool operator==(const MemberMark&) const = default;
+};
+struct Marks {
+  uint64_t revision = 0;
+  Pane given = kNoPane;
+  std::vector<MemberMark> members{};
+  bool operator==(const Marks&) const = default;
 };
 
 // The key `root`: who leads, put anew each second.

@@ -160,6 +160,14 @@ inline AnswerPart example_part() {
           .losses = {std::byte{3}, std::byte{0}}};
 }
 
+inline Marks example_marks() {
+  return {
+      .revision = 2,
+      .given = 41,
+      .members = {{.node = "n-1", .incarnation = example_incarnation(1), .first = 3, .mark = 40},
+                  {.node = "n-2"}}};
+}
+
 // Calls `use` with each.
 template <typename Use>
 void for_each_example(const Use& use) {
@@ -174,7 +182,7 @@ void for_each_example(const Use& use) {
                    .begun_ns = 5,
                    .given_ns = 12,
                    .refused = "no function"}}},
-      example_part());
+      example_part(), example_marks());
   std::apply([&](const auto&... message) { (use(message), ...); }, all);
 }
 

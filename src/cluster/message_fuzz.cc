@@ -21,7 +21,7 @@ using clew::cluster::Bytes;
 constexpr size_t kCrcOffset = 4;
 constexpr size_t kCheckedOffset = 8;
 constexpr size_t kMembersOffset = 12;
-constexpr uint8_t kKinds = 14;  // All examples.
+constexpr uint8_t kKinds = 15;  // All examples.
 
 void join(clew::cluster::Chunk chunk) {
   clew::cluster::Joiner joiner;

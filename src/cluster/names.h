@@ -32,6 +32,11 @@ inline std::string want_key(std::string_view query) {
   return fmt::format("want.{}", query);
 }
 
+// What a root without a store has given of it (Marks).
+inline std::string mark_key(std::string_view query) {
+  return fmt::format("mark.{}", query);
+}
+
 // Who leads (Leader).
 inline constexpr std::string_view kRootKey = "root";
 

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -76,7 +77,7 @@ void NatsServer::start() {
   const std::string logs = keeps_ == Keeps::Nothing ? ""
                                                     : fmt::format("jetstream {{ store_dir: {} }}\n",
                                                                   (folder_ / "store").string());
-  std::ofstream(configuration) << fmt::format("listen: 127.0.0.1:{}\n", port_) << logs
+  std::ofstream(configuration) << fmt::format("listen: \"{}:{}\"\n", address_, port_) << logs
                                << with_folder(settings_, folder_.string());
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
@@ -86,6 +87,8 @@ void NatsServer::start() {
   (void)fcntl(ends[1], F_SETPIPE_SZ, kLogBytes);
   log_ = FileDescriptor(ends[0]);
   FileDescriptor its_end(ends[1]);
+  FileDescriptor network(network_.empty() ? -1 : open(network_.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(network_.empty() || network.valid()) << network_;
   const pid_t parent = getpid();
   pid_ = fork();
   ASSERT_GE(pid_, 0);
@@ -93,10 +96,13 @@ void NatsServer::start() {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)dup2(its_end.get(), STDOUT_FILENO);
     (void)dup2(its_end.get(), STDERR_FILENO);
-    if (getppid() == parent) execl(kServer, kServer, "-c", configuration.c_str(), nullptr);
+    const bool is_there = network_.empty() || setns(network.get(), CLONE_NEWNET) == 0;
+    if (is_there && getppid() == parent)
+      execl(kServer, kServer, "-c", configuration.c_str(), nullptr);
     _exit(1);
   }
   its_end.reset();
+  network.reset();
   const std::string said = wait_for_ready(log_.get());
   ASSERT_TRUE(said.empty()) << said;
 }

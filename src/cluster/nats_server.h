@@ -31,16 +31,23 @@ class NatsServer {
   void pause();  // Returns when it stands still.
   void resume();
   void configure(std::string settings) { settings_ = std::move(settings); }
+  // Else it listens on loopback.
+  void listen_on(std::string address) { address_ = std::move(address); }
+  // Where it runs: a network, as /proc/PID/ns/net names it.
+  void run_in(std::string network) { network_ = std::move(network); }
 
   static int free_port();
   // "host:port"
   [[nodiscard]] std::string place(const std::string& host = "127.0.0.1") const;
+  [[nodiscard]] int port() const { return port_; }
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
  private:
   std::string settings_;
   Keeps keeps_;
   std::filesystem::path folder_;
+  std::string address_ = "127.0.0.1";
+  std::string network_;
   int port_ = 0;
   pid_t pid_ = -1;
   FileDescriptor log_;

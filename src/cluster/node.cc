@@ -329,6 +329,7 @@ void Node::arm(Task& task) {
                                   .role = std::move(*role)});
   if (!session) return close(task, session.error().message);
   task.session = std::move(*session);
+  if (task.said.state != NodeState::Offered) return;
   const bool is_known = options_.roles != nullptr;
   notes_.push_back(
       fmt::format("query {} is wanted{}: {}", task.want.query,
@@ -420,23 +421,28 @@ void Node::expire() {
 bool Node::may_begin_again(const Task& task) const {
   if (task.session != nullptr || !task.is_wanted) return false;
   const int64_t now = clock_.monotonic_ns();
+  const bool has_failed =
+      task.said.state == NodeState::Lost || task.said.state == NodeState::Refused;
   const bool is_meant = task.said.state == NodeState::Expired || task.is_wanted_again ||
-                        (task.said.state == NodeState::Lost && now - task.ended_ns > task.pause_ns);
+                        (has_failed && now - task.ended_ns > task.pause_ns);
   if (!is_meant || now - heard_ns_ > kBeatPeriod * 2 || !why_over(task).empty()) return false;
   // A pane is one session's.
   const stream::Panes panes{.epoch_ns = task.want.epoch_ns, .width_ns = task.want.width_ns};
   return panes.number_of(now + offset_ns_) > task.taken;
 }
 
-// A root is there again, and wants what it wanted; or the session was lost.
+// A root is there again, and wants what it wanted; or the session was lost, or refused what may be
+// possible by now: what it traces may be there, and other sessions of it may have gone.
 void Node::rearm() {
   for (auto& [query, task] : tasks_) {
     if (!may_begin_again(task)) continue;
     task.is_wanted_again = false;
-    task.said.state = NodeState::Offered;
-    task.said.reason.clear();
+    if (task.said.state != NodeState::Refused) {
+      task.said.state = NodeState::Offered;
+      task.said.reason.clear();
+      wants_beat_ = true;
+    }
     arm(task);
-    wants_beat_ = true;
   }
 }
 
@@ -453,7 +459,9 @@ void Node::take(Task& task) {
 void Node::take(Task& task, Frame& frame) {
   switch (frame.kind) {
     case FrameKind::Armed:
-      if (task.said.state == NodeState::Offered) task.said.state = NodeState::Armed;
+      if (task.said.state == NodeState::Offered || task.said.state == NodeState::Refused)
+        task.said.state = NodeState::Armed;
+      task.said.reason.clear();
       task.armed_ns = clock_.monotonic_ns();
       task.said.schema = digest_of(frame.text);
       task.answered = std::move(frame.text);
@@ -489,14 +497,18 @@ void Node::close(Task& task, const std::string& why) {
   task.session.reset();
   task.ended_ns = clock_.monotonic_ns();
   if (task.taken != kNoPane) task.ended_in = task.taken;
-  const bool has_held = task.ended_ns - task.armed_ns > kPauseMost;
+  const bool has_held = task.armed_ns != 0 && task.ended_ns - task.armed_ns > kPauseMost;
+  task.armed_ns = 0;
   task.pause_ns = has_held ? kBeatPeriod : std::clamp(2 * task.pause_ns, kBeatPeriod, kPauseMost);
-  const bool was_armed = task.said.state != NodeState::Offered;
+  const bool was_armed =
+      task.said.state != NodeState::Offered && task.said.state != NodeState::Refused;
   const NodeState problem = was_armed ? NodeState::Lost : NodeState::Refused;
   const bool is_expired = task.said.state == NodeState::Expired;
+  const bool is_known = task.said.state == NodeState::Refused && why == task.said.reason;
   if (!is_expired) task.said.state = why.empty() ? NodeState::Closed : problem;
   if (!is_expired || !why.empty()) task.said.reason = why;
-  if (!why.empty()) notes_.push_back(fmt::format("query {}: {}", task.want.query, why));
+  if (!why.empty() && !is_known)
+    notes_.push_back(fmt::format("query {}: {}", task.want.query, why));
   wants_beat_ = true;
 }
 

@@ -85,8 +85,8 @@ class Node {
     Outbox outbox;
     Pane taken = std::numeric_limits<Pane>::min();  // The last pane that the session gave.
     bool is_wanted = true;
-    bool is_wanted_again = false;      // It was ended, and was meant to go on.
-    std::optional<Pane> ended_in{};    // Until the next session has begun: of the one before.
+    bool is_wanted_again = false;    // It was ended, and was meant to go on.
+    std::optional<Pane> ended_in{};  // Until the next session has begun: of the one before.
     int64_t armed_ns = 0;
     int64_t ended_ns = 0;
     int64_t pause_ns = 0;  // Before a session that was lost is begun again.
@@ -141,7 +141,7 @@ class Node {
   uint64_t want_revision_ = 0;
   uint64_t log_ = 0;
   bool is_want_known_ = false;
-  std::map<std::string, Task> tasks_;  // By query.
+  std::map<std::string, Task> tasks_;                       // By query.
   std::map<std::pair<std::string, uint64_t>, Pane> taken_;  // Of tasks that are forgotten.
   std::vector<Heritage> heritage_;
   int64_t next_beat_ns_ = 0;

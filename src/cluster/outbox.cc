@@ -70,10 +70,9 @@ bool Outbox::append(Bus& bus, const Subjects& subjects, Partial partial, const B
   CLEW_ASSERT(chunks);  // kFrameMax is less than all chunks hold.
   for (Chunk& chunk : *chunks) {
     partial.table = std::move(chunk);
-    const std::string id =
-        fmt::format("{}.{}.{}.{}.{}.{}.{}.{}", partial.query, partial.revision, partial.node,
-                    partial.incarnation.start_ns, partial.log, round_, partial.pane,
-                    partial.table.index);
+    const std::string id = fmt::format("{}.{}.{}.{}.{}.{}.{}.{}", partial.query, partial.revision,
+                                       partial.node, partial.incarnation.start_ns, partial.log,
+                                       round_, partial.pane, partial.table.index);
     const auto appended =
         bus.append(subjects.partial(partial.query, kShard, partial.node), id, to_bytes(partial));
     if (!appended) refusal_ = appended.error();

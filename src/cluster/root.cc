@@ -104,7 +104,8 @@ void Root::lead() {
     notes_.emplace_back("another root leads");
     leads_ = false;
   }
-  const bool is_vacant = key.bytes.empty() || now - leader_seen_ns_ >= options_.takeover_ns;
+  const int64_t takeover_ns = std::max(options_.takeover_ns, patience_ns_);
+  const bool is_vacant = key.bytes.empty() || now - leader_seen_ns_ >= takeover_ns;
   const bool may_lead = is_ours || (is_vacant && (store_ != nullptr || !has_stored_queries()));
   if (!may_lead) return key.bytes.empty() ? void() : stand_by(leader);
   const auto put = bus_.put(bucket_of(options_.tenant), kRootKey,
@@ -180,7 +181,7 @@ Expected<void> Root::take_over() {
     for (const WantedQuery& each : want ? want->queries : std::vector<WantedQuery>()) {
       const std::optional<Revised> entry = CLEW_TRY(bus_.get(bucket, want_key(each.query)));
       const auto control = entry ? read_as<Control>(entry->bytes) : fail(ErrorCode::NotFound, "");
-      if (control) add(*control);
+      if (control) CLEW_TRY(go_on(add(*control)));
     }
   }
   if (store_ != nullptr) {
@@ -191,6 +192,21 @@ Expected<void> Root::take_over() {
     }
   }
   if (!asked_.empty()) settled_ns_ = clock_.monotonic_ns() + options_.silent_ns;
+  return {};
+}
+
+// Behind a root that had no store.
+Expected<void> Root::go_on(Asked& asked) {
+  if (store_ == nullptr && asked.want.has_store)
+    asked.lost.emplace_back("what the root before has merged in its store and had not given");
+  if (asked.want.has_store) return {};
+  if (asked.want.gives == Gives::AtEnd)
+    asked.lost.emplace_back("what a root without a store had merged before it went away");
+  const auto found = CLEW_TRY(bus_.get(bucket_of(options_.tenant), mark_key(asked.want.query)));
+  const auto marks = found ? read_as<Marks>(found->bytes) : fail(ErrorCode::NotFound, "");
+  if (!marks || marks->revision != asked.want.revision) return {};
+  asked.merge.go_on(*marks);
+  if (marks->given != kNoPane) asked.given = asked.heard = asked.told = marks->given;
   return {};
 }
 
@@ -208,6 +224,7 @@ Expected<void> Root::restore(const StoredAnswer& stored) {
   Asked& asked = known == asked_.end() ? add(stored.query.want) : known->second;
   asked.answered = stored.query.answered;
   asked.schema = stored.query.schema;
+  asked.merge = Merge(asked.want.gives);
   CLEW_TRY(asked.merge.restore(stored));
   asked.lost = stored.query.lost;
   asked.dropped = stored.query.dropped;
@@ -274,9 +291,8 @@ void Root::beat(const Message& message, const Beat& said) {
 // What it need not keep. Without a store what was not given yet is safe nowhere.
 void Root::add_safe(const Asked& asked, const std::string& node,
                     std::vector<SafePanes>& safe) const {
-  const bool needs_open = store_ == nullptr && asked.want.gives != Gives::AtEnd;
   const Pane most =
-      needs_open ? asked.told.value_or(PaneSet::kNone) : std::numeric_limits<Pane>::max();
+      needs_open(asked) ? asked.told.value_or(PaneSet::kNone) : std::numeric_limits<Pane>::max();
   for (const auto& [incarnation, mark] : asked.merge.safe(node, most)) {
     safe.push_back({.query = asked.want.query,
                     .revision = asked.want.revision,
@@ -299,7 +315,13 @@ void Root::ask(const Ask& said) {
   renew(asked, said);
   const int64_t now = clock_.monotonic_ns();
   asked.asker_heard_ns = now;
-  if (said.root == options_.name) asked.rows.forget(said.has_rows);
+  if (said.root == options_.name) {
+    asked.rows.forget(said.has_rows);
+    while (!asked.unheard.empty() && asked.unheard.front().first <= said.has_rows) {
+      asked.heard = asked.unheard.front().second;
+      asked.unheard.pop_front();
+    }
+  }
   for (const Bytes& row : asked.rows.take_unheard(now))
     (void)bus_.publish(subjects_.row(said.query), row);
   if (!said.is_wanted) end(asked);
@@ -508,7 +530,32 @@ bool Root::is_listened_to(const Asked& asked) const {
   return clock_.monotonic_ns() - asked.asker_heard_ns <= options_.asker_ns;
 }
 
+// Without a store the next root has what nodes and the log have.
+bool Root::needs_open(const Asked& asked) const {
+  return store_ == nullptr && asked.want.gives != Gives::AtEnd;
+}
+
+// What is in no store may be forgotten by nodes and the log once whoever asked has it, and the next
+// root knows that.
+void Root::put_marks() {
+  for (auto& [query, asked] : asked_) {
+    if (!needs_open(asked) || asked.heard == asked.told) continue;
+    const Pane given = asked.heard.value_or(kNoPane);
+    const auto done = put(mark_key(query), to_bytes(Marks{.revision = asked.want.revision,
+                                                          .given = given,
+                                                          .members = asked.merge.marks(given)}));
+    // Permissions of an older version do not have the key, and very many nodes do not fit: then the
+    // next root does not know it, and nothing else.
+    const bool is_impossible = !done && (done.error().code == ErrorCode::Refused ||
+                                         done.error().code == ErrorCode::Limit ||
+                                         done.error().code == ErrorCode::InvalidQuery);
+    if (done || is_impossible) asked.told = asked.heard;
+    if (is_impossible) tell_problem(done.error());
+  }
+}
+
 void Root::send_rows(Asked& asked) {
+  const bool has_rows = !asked.out.empty();
   for (RowUpdate& row : std::exchange(asked.out, {})) {
     row.root = options_.name;
     row.number = asked.rows.next();
@@ -517,6 +564,12 @@ void Root::send_rows(Asked& asked) {
     // Of a standing query whoever comes later reads what the store has.
     if (!asked.want.is_standing || is_listened_to(asked))
       asked.rows.add(std::move(bytes), clock_.monotonic_ns());
+  }
+  if (!needs_open(asked) || !asked.given) return;
+  if (asked.rows.last() == 0 || (asked.want.is_standing && !is_listened_to(asked))) {
+    asked.heard = asked.given;
+  } else if (has_rows) {
+    asked.unheard.emplace_back(asked.rows.last(), *asked.given);
   }
 }
 
@@ -544,11 +597,11 @@ void Root::commit() {
     send_rows(asked);
     hand_over(asked);
   }
+  put_marks();
   uint64_t up_to = read_;
   for (const auto& [query, asked] : asked_) {
-    // Without a store the next root has what the log has.
-    const bool needs_open = store_ == nullptr && asked.want.gives != Gives::AtEnd;
-    const auto first = asked.merge.first_needed(needs_open);
+    const auto first = needs_open(asked) ? asked.merge.first_needed_behind(asked.told)
+                                         : asked.merge.first_needed();
     if (first) up_to = std::min(up_to, *first - 1);
   }
   if (forgotten_ >= up_to) return;
@@ -579,7 +632,6 @@ Expected<void> Root::write() {
   if (store_ != nullptr) CLEW_TRY(store_->commit());
   for (auto& [query, asked] : asked_) {
     asked.merge.saved();
-    asked.told = asked.given;
     asked.has_merged = false;
     asked.stored_phase = asked.phase;
     asked.is_answered_stored = !asked.answered.empty();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -70,6 +71,8 @@ class Root {
   Expected<void> leave();
   // Why it cannot lead, as it was told last; empty: it can, or another one does.
   [[nodiscard]] const std::string& problem() const { return problem_; }
+  // One that has a store is waited for, for longer than for others.
+  void wait_for_store(int64_t patience_ns) { patience_ns_ = patience_ns; }
   // For Prometheus.
   [[nodiscard]] std::string metrics() const;
   // What happened, in words, since the last time: for people.
@@ -100,7 +103,11 @@ class Root {
     Merge merge{};
     std::optional<Pane> begun{};  // The first that was given.
     std::optional<Pane> given{};
-    std::optional<Pane> told{};  // The same at the last commit.
+    // Where there is no store: up to where whoever asked has it, as of which of our rows; and up to
+    // where the next root knows that.
+    std::optional<Pane> heard{};
+    std::deque<std::pair<uint64_t, Pane>> unheard{};
+    std::optional<Pane> told{};
     std::optional<Phase> stored_phase{};
     bool is_answered_stored = false;
     bool has_merged = false;       // Since the last commit.
@@ -119,6 +126,9 @@ class Root {
   void look_at_want();
   [[nodiscard]] bool has_stored_queries();
   Asked& add(const Control& want);
+  Expected<void> go_on(Asked& asked);
+  [[nodiscard]] bool needs_open(const Asked& asked) const;
+  void put_marks();
   Expected<void> restore(const StoredAnswer& stored);
   void commit();
   Expected<void> write();
@@ -190,6 +200,7 @@ class Root {
   int64_t offset_ns_;
   bool leads_ = false;
   uint64_t leader_revision_ = 0;  // As the key was seen last,
+  int64_t patience_ns_ = 0;
   int64_t leader_seen_ns_ = 0;    // and when it was seen to change.
   int64_t renewed_ns_ = 0;        // By us.
   int64_t next_lead_ns_ = 0;

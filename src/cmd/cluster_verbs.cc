@@ -191,6 +191,7 @@ struct RootArguments {
   MetricArguments metrics;
   std::string name = host_name();
   std::string roles;
+  std::string lease;
   bool is_quiet = false;
 };
 
@@ -228,14 +229,14 @@ Expected<void> run_root(const RootArguments& arguments) {
     fetched = CLEW_TRY(metrics::Server::start(arguments.metrics.prometheus));
   cluster::ExportPanes exports(
       {.otlp = push.get(), .with_windows = fetched != nullptr, .version = CLEW_VERSION});
-  cluster::Root root(*bus, clock,
-                     {.name = cluster::new_name(arguments.name + "-"),
-                      .tenant = arguments.cluster.tenant,
-                      .keep_ns = CLEW_TRY(keep_ns_of(arguments.keep)),
-                      .keep_bytes = arguments.keep_bytes,
-                      .roles = roles_in(roles),
-                      .exports = push || fetched ? &exports : nullptr},
-                     store.get());
+  cluster::RootOptions options{.name = cluster::new_name(arguments.name + "-"),
+                               .tenant = arguments.cluster.tenant,
+                               .keep_ns = CLEW_TRY(keep_ns_of(arguments.keep)),
+                               .keep_bytes = arguments.keep_bytes,
+                               .roles = roles_in(roles),
+                               .exports = push || fetched ? &exports : nullptr};
+  if (!arguments.lease.empty()) options.lease_ns = CLEW_TRY(parse_duration(arguments.lease));
+  cluster::Root root(*bus, clock, std::move(options), store.get());
   Console console(arguments.is_quiet);
   CLEW_TRY(root.begin());
   console.armed(fmt::format("a root is there for {}", shown_url(arguments.cluster)));
@@ -328,6 +329,9 @@ int root_verb(int argument_count, const char* const* arguments) {
   declare_metrics(app, parsed.metrics);
   app.add_option("--name", parsed.name, "of this root; else the machine's");
   app.add_option("--roles", parsed.roles, "who may ask what, as of nodes");
+  app.add_option("--lease", parsed.lease,
+                 "nodes take their probes out when no root answers for so long (30s)")
+      ->check(duration());
   app.add_flag("-q,--quiet", parsed.is_quiet, "only errors");
   if (const auto status = parse_arguments(app, argument_count, arguments)) return *status;
   return status_of(run_root(parsed));

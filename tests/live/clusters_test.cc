@@ -163,6 +163,18 @@ TEST_F(Clusters, CountWhatAllNodesSee) {
   expect_no_residue(before, victim_->pid());
 }
 
+// The fault table of the design: what it has counted is in memory that is not its alone.
+TEST_F(Clusters, KeepWhatAProcessThatIsKilledHasCounted) {
+  const Child only = node("n1", "a");
+  Tracer tracer = trace();
+  const Numbers start = victim_->counts();
+  victim_->run(20);
+  const Numbers truth = difference(start, victim_->counts());
+  victim_->child().signal(SIGKILL);
+  EXPECT_EQ(victim_->child().wait_for_end().status, 128 + SIGKILL);
+  expect_times(tracer.finish(), truth, 1);
+}
+
 // A maximum cannot be taken apart again: each interval begins with fresh cells.
 TEST_F(Clusters, TellTheMostOfEach) {
   const Child only = node("n1", "a");
