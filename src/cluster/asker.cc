@@ -17,8 +17,7 @@ constexpr size_t kEarlyMax = 4096;
 constexpr size_t kVersionsMax = 4096;
 
 size_t hash_of(const Bytes& bytes) {
-  return std::hash<std::string_view>()(
-      {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 }  // namespace

@@ -88,8 +88,8 @@ class Asker {
     uint64_t version = 0;
     size_t hash = 0;  // Of its table.
   };
-  std::map<Pane, Come> versions_;      // Of panes that have come.
-  std::optional<Pane> last_whole_;     // Up to here the root may have less than what has come.
+  std::map<Pane, Come> versions_;   // Of panes that have come.
+  std::optional<Pane> last_whole_;  // Up to here the root may have less than what has come.
   std::vector<AnsweredPane> panes_;
 };
 

@@ -43,6 +43,8 @@ struct RootOptions {
   GivenPanes* exports = nullptr;  // Borrowed. Null: only those who ask get rows.
 };
 
+inline constexpr size_t kPanesKept = 256;  // So many given ones may be corrected.
+
 // Whether a node in this state may count on.
 inline bool counts(NodeState state) {
   return state == NodeState::Armed || state == NodeState::Draining;
@@ -201,8 +203,8 @@ class Root {
   bool leads_ = false;
   uint64_t leader_revision_ = 0;  // As the key was seen last,
   int64_t patience_ns_ = 0;
-  int64_t leader_seen_ns_ = 0;    // and when it was seen to change.
-  int64_t renewed_ns_ = 0;        // By us.
+  int64_t leader_seen_ns_ = 0;  // and when it was seen to change.
+  int64_t renewed_ns_ = 0;      // By us.
   int64_t next_lead_ns_ = 0;
   // Behind a root that has gone: who is there has said so by then.
   int64_t settled_ns_ = 0;

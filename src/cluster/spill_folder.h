@@ -60,6 +60,10 @@ struct SpillOwner {
   bool operator==(const SpillOwner&) const = default;
 };
 
+inline bool is_of(const SpillOwner& owner, const std::string& query, uint64_t revision) {
+  return owner.query == query && owner.revision == revision;
+}
+
 // What a node that has gone has left in one file, of one query.
 struct LeftFile {
   SpillOwner owner;

@@ -234,8 +234,8 @@ TEST_F(ClusterPartitions, LoseNothingWhenTheRootIsCutOff) {
   expect_nothing_lost(finish());
 }
 
-// Whoever was connected to it goes to another one; if it led, the others elect. When it is back they
-// elect once more, and what is not sent by the end of the question may be of that time.
+// Whoever was connected to it goes to another one; if it led, the others elect. When it is back
+// they elect once more, and what is not sent by the end of the question may be of that time.
 TEST_F(ClusterPartitions, LoseNothingWhileOneServerOfThreeIsCutOff) {
   if (std::getenv("CLEW_KILLS") == nullptr)
     GTEST_SKIP() << "only with CLEW_KILLS, as tools/soak: elections take up to a minute";

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which root leads, and what the next one takes over: what is wanted, what its store has, or what a
+// root without one has left.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cluster/digest.h"
+#include "cluster/names.h"
+#include "cluster/root.h"
+
+namespace clew::cluster {
+namespace {
+
+constexpr int64_t kLeadPeriod = kSecond;
+
+}  // namespace
+
+void Root::lead() {
+  const int64_t now = clock_.monotonic_ns();
+  if (now < next_lead_ns_) return;
+  next_lead_ns_ = now + kLeadPeriod;
+  const auto known = bus_.get(bucket_of(options_.tenant), kRootKey);
+  if (!known) return tell_problem(known.error());
+  const Revised key = known->value_or(Revised{});
+  if (key.revision != std::exchange(leader_revision_, key.revision)) leader_seen_ns_ = now;
+  const auto leader = read_as<Leader>(key.bytes);
+  const bool is_ours = leader && leader->root == options_.name;
+  if (leads_) (void)look_at_log();
+  if (leads_) look_at_want();
+  if (leads_ && *known && !is_ours) {
+    notes_.emplace_back("another root leads");
+    leads_ = false;
+  }
+  const int64_t takeover_ns = std::max(options_.takeover_ns, patience_ns_);
+  const bool is_vacant = key.bytes.empty() || now - leader_seen_ns_ >= takeover_ns;
+  const bool may_lead = is_ours || (is_vacant && (store_ != nullptr || !has_stored_queries()));
+  if (!may_lead) return key.bytes.empty() ? void() : stand_by(leader);
+  const auto put = bus_.put(bucket_of(options_.tenant), kRootKey,
+                            to_bytes(Leader{.root = options_.name}), key.revision);
+  if (put) leader_revision_ = *put;
+  if (!put) tell_problem(put.error());
+  if (put) renewed_ns_ = now;
+  if (put) problem_.clear();
+  // Whether it happened is seen the next time.
+  if (!put || leads_) return;
+  const auto taken = take_over();
+  leads_ = taken.has_value();
+  if (!leads_) return;
+  notes_.emplace_back("this root leads");
+  stands_by_.clear();
+  // Who is there?
+  (void)bus_.publish(subjects_.control_of_all(), to_bytes(greeting()));
+}
+
+// A server has lost its disk, or those that elected another leader what they had confirmed: nodes
+// have to know again what is wanted.
+void Root::look_at_want() {
+  const auto found = bus_.get(bucket_of(options_.tenant), kWantKey);
+  if (!found) return;
+  const auto want = *found ? read_as<Want>((*found)->bytes) : Expected<Want>(Want{});
+  if (want && want->revision == want_revision_) return;
+  if (want) want_revision_ = std::max(want_revision_, want->revision);
+  for (auto& [query, asked] : asked_)
+    asked.is_announced = false;
+}
+
+// Whether some of what stands is in a store, whose root has gone. Without that store nodes would be
+// told to forget what is in no file, and the next root with it would not have it.
+bool Root::has_stored_queries() {
+  const std::string bucket = bucket_of(options_.tenant);
+  const auto found = bus_.get(bucket, kWantKey);
+  if (!found) return true;
+  const auto want = *found ? read_as<Want>((*found)->bytes) : Expected<Want>(Want{});
+  if (!want) return false;
+  return std::any_of(want->queries.begin(), want->queries.end(), [&](const WantedQuery& each) {
+    const auto entry = bus_.get(bucket, want_key(each.query));
+    if (!entry || !*entry) return !entry;
+    const auto control = read_as<Control>((*entry)->bytes);
+    return control && control->has_store && control->is_standing;
+  });
+}
+
+Expected<void> Root::leave() {
+  if (!std::exchange(leads_, false)) return {};
+  CLEW_TRY(bus_.put(bucket_of(options_.tenant), kRootKey, {}, leader_revision_));
+  return {};
+}
+
+// What is wanted already is asked for by nobody yet: it ends, unless its asker is heard again. What
+// was merged and is in no store comes once more, if the log still has it.
+Expected<void> Root::take_over() {
+  end_exports();
+  asked_.clear();
+  members_.clear();
+  beats_.clear();
+  read_ = forgotten_ = 0;
+  want_revision_ = 0;
+  has_partials_ = true;
+  passed_by_.clear();
+  CLEW_TRY(look_at_log());
+  const std::string bucket = bucket_of(options_.tenant);
+  const std::optional<Revised> found = CLEW_TRY(bus_.get(bucket, kWantKey));
+  if (found) {
+    const auto want = read_as<Want>(found->bytes);
+    if (!want) notes_.push_back("what is wanted is not read: " + want.error().message);
+    // Another version of clew has left it: its queries end.
+    want_revision_ = want ? want->revision : 0;
+    for (const WantedQuery& each : want ? want->queries : std::vector<WantedQuery>()) {
+      const std::optional<Revised> entry = CLEW_TRY(bus_.get(bucket, want_key(each.query)));
+      const auto control = entry ? read_as<Control>(entry->bytes) : fail(ErrorCode::NotFound, "");
+      if (control) CLEW_TRY(go_on(add(*control)));
+    }
+  }
+  if (store_ != nullptr) {
+    for (const AnswerSummary& one : CLEW_TRY(store_->list())) {
+      if (one.phase == Phase::Done || one.phase == Phase::Failed) continue;
+      const StoredAnswer stored = CLEW_TRY(store_->read_recent(one.query, kPanesKept));
+      CLEW_TRY(restore(stored));
+    }
+  }
+  if (!asked_.empty()) settled_ns_ = clock_.monotonic_ns() + options_.silent_ns;
+  return {};
+}
+
+// Behind a root that had no store.
+Expected<void> Root::go_on(Asked& asked) {
+  if (store_ == nullptr && asked.want.has_store)
+    asked.lost.emplace_back("what the root before has merged in its store and had not given");
+  if (asked.want.has_store) return {};
+  if (asked.want.gives == Gives::AtEnd)
+    asked.lost.emplace_back("what a root without a store had merged before it went away");
+  const auto found = CLEW_TRY(bus_.get(bucket_of(options_.tenant), mark_key(asked.want.query)));
+  const auto marks = found ? read_as<Marks>(found->bytes) : fail(ErrorCode::NotFound, "");
+  if (!marks || marks->revision != asked.want.revision) return {};
+  asked.merge.go_on(*marks);
+  if (marks->given != kNoPane) asked.given = asked.heard = asked.told = marks->given;
+  return {};
+}
+
+Root::Asked& Root::add(const Control& want) {
+  Asked& asked = asked_[want.query];
+  asked.want = want;
+  asked.merge = Merge(want.gives);
+  asked.begun_ns = asked.asker_heard_ns = clock_.monotonic_ns();
+  return asked;
+}
+
+// What a root with this store had merged goes on from there, and what it gave is given again.
+Expected<void> Root::restore(const StoredAnswer& stored) {
+  const auto known = asked_.find(stored.query.want.query);
+  Asked& asked = known == asked_.end() ? add(stored.query.want) : known->second;
+  asked.answered = stored.query.answered;
+  asked.schema = stored.query.schema;
+  asked.merge = Merge(asked.want.gives);
+  CLEW_TRY(asked.merge.restore(stored));
+  asked.lost = stored.query.lost;
+  asked.dropped = stored.query.dropped;
+  asked.begun = stored.query.begun;
+  asked.exported = stored.exported;
+  if (stored.query.given) give(asked, *stored.query.given);
+  for (auto& [pane, is_known] : asked.fresh)
+    is_known = asked.exported && pane <= *asked.exported;
+  // Whoever wants to see it reads it.
+  if (asked.want.is_standing) asked.out.clear();
+  // It was to end, or its end has come; where no key is there, a server has lost its disk.
+  const bool is_unwanted = known == asked_.end() && want_revision_ != 0;
+  asked.is_announced = want_revision_ != 0;
+  const bool is_ending = !stored.query.want.is_wanted || is_unwanted;
+  if (is_ending && stored.query.phase != Phase::Installing) end(asked);
+  return {};
+}
+
+}  // namespace clew::cluster
