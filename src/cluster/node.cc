@@ -467,11 +467,12 @@ void Node::take(Task& task, Frame& frame) {
         task.outbox.spill().name_lost({.first = *before + 1, .last = frame.pane});
       task.taken = frame.pane;
       task.outbox.spill().add(frame.pane, std::move(frame.bytes));
-      if (std::string why = task.outbox.spill().take_problem(); !why.empty())
+      if (std::string why = task.outbox.spill().take_problem(); !why.empty()) {
         notes_.push_back(fmt::format(
             "query {}: {}: what is too much for memory becomes one with its neighbours, or is "
             "dropped and named, until that goes",
             task.want.query, why));
+      }
       return;
     case FrameKind::Warning:
       notes_.push_back(fmt::format("query {}: {}", task.want.query, frame.text));

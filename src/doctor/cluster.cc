@@ -103,10 +103,11 @@ void check_way_in(const ClusterRequest& request, const NatsAddress& address, siz
          .remedy = address.is_tls ? "a URL that begins nats://" : "a URL that begins tls://"});
   }
   if (!is_tried) {
-    if (is_asked && !is_somebody)
+    if (is_asked && !is_somebody) {
       findings.note("way-in", {.detail = "it was not tried: this end is nobody",
                                .remedy = "--certificate FILE and --key FILE, --credentials FILE or "
                                          "USER:PASSWORD@ in the URL, as a node has them"});
+    }
     return check_said_jetstream(greeting, findings);
   }
   cluster::NatsOptions options = who;
@@ -146,9 +147,10 @@ void check_together(const std::vector<std::pair<std::string, NatsGreeting>>& ser
                                                        other.version, name, greeting.version)});
     }
   }
-  if (findings.problems() == 0)
+  if (findings.problems() == 0) {
     findings.ok("cluster", fmt::format("all {} are in '{}'", servers.size(),
                                        servers.empty() ? "" : servers[0].second.cluster));
+  }
 }
 
 Expected<std::vector<Finding>> check_servers(const ClusterRequest& request) {
