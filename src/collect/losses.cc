@@ -95,7 +95,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 41> kDescriptions = {{
+constexpr std::array<Description, 42> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -183,6 +183,8 @@ constexpr std::array<Description, 41> kDescriptions = {{
      "events joined with a part of their partners: there were too many"},
     {kMissedTooLate, "event so late that some of its partners may have been forgotten",
      "events so late that some of their partners may have been forgotten"},
+    {kDroppedPane, "event not sent by its node: an interval had no room for it",
+     "events not sent by their nodes: an interval had no room for them"},
     {kDroppedNoRoom, "event not kept in the file: the disk had no room",
      "events not kept in the file: the disk had no room"},
     {kDroppedRing, "event not stored: a ring was full", "events not stored: a ring was full"},

@@ -73,6 +73,8 @@ inline constexpr std::string_view kDroppedJoinRows = "join_rows";
 inline constexpr std::string_view kDroppedLate = "late";
 // The same where too much was kept for windows.
 inline constexpr std::string_view kDroppedWindowRows = "window_rows";
+// Events of a node of a cluster for which an interval had no room.
+inline constexpr std::string_view kDroppedPane = "interval_full";
 // Of clusters: amounts of vectors, or of terms, beyond those that are kept; and what is no amount.
 inline constexpr std::string_view kDroppedVectors = "cluster_vectors";
 inline constexpr std::string_view kDroppedTerms = "cluster_terms";

@@ -16,9 +16,11 @@
 #include "engine/compiler.h"
 #include "engine/extensions.h"
 #include "engine/kernel/event_types.h"
+#include "engine/panes.h"
 #include "engine/query_ends.h"
 #include "engine/type_source.h"
 #include "engine/usdt_sites.h"
+#include "plan/spread.h"
 #include "plan/uprobe_form.h"
 #include "query/check_sources.h"
 #include "query/diagnostic.h"
@@ -298,13 +300,17 @@ Expected<void> Compiler::compile() {
   if (request_.panes != nullptr) {
     // Panes are intervals, whatever the text says of those.
     if (!query.window) query.every_ns = request_.pane_clock.panes.width_ns;
-    // What goes to other machines has the time that these have, too.
-    query::set_times_ahead(query, epoch_ns_);
+    prepare_for_panes(query, epoch_ns_);
   }
   query::set_panes(query, epoch_ns_);
   CLEW_TRY(check_graph(request_, query::joins_by_cause(query)));
   CLEW_TRY(check_in_place(request_, query::joins_by_cause(query)));
+  const query::Query whole = query;
   if (!query.joins.empty()) query = CLEW_TRY(separate(query));
+  if (request_.panes != nullptr) {
+    result_.joins_elsewhere = plan::joins_between_hosts(whole);
+    result_.events = event_layout(whole, result_.joined ? &*result_.joined : nullptr, epoch_ns_);
+  }
   if (plan::reads_stack(query) && !plan::can_walk_in_processes(query)) {
     kernels_reason_ = query.including_open
                           ? "stacks of a query with 'including open' are walked by the kernel"

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "answer/event_table.h"
 #include "base/error.h"
 #include "engine/kernel/kernel_tracee.h"
 #include "engine/programs.h"
@@ -39,6 +40,10 @@ struct Compiled {
   // Of a query with joins: `plan` is that of its events, or, in place, of their answer.
   std::optional<plan::Joined> joined;
   bool in_place = false;
+  // Of a query whose panes are taken: how its events are given away, if they are, and whether what
+  // is joined is.
+  std::optional<answer::EventLayout> events;
+  bool joins_elsewhere = false;
   std::unique_ptr<Programs> programs;  // Of what it joins.
   plan::Plan plan;                     // Without tracees this and what follows is the kernel's.
   plan::Grouping grouping;

@@ -5,16 +5,14 @@ namespace clew::engine {
 namespace {
 
 Expected<void> leave_to_panes(query::Query& query) {
-  if (query.shape == query::Shape::Events) {
-    return fail(ErrorCode::InvalidQuery,
-                "single events do not go through a cluster yet: count them, in groups");
-  }
   if (query.for_events) {
     return fail(ErrorCode::InvalidQuery,
                 "'for N events' is counted by one session, and a cluster has several");
   }
-  if (!query.joins.empty())
-    return fail(ErrorCode::InvalidQuery, "joins do not go through a cluster yet");
+  if (query::joins_by_cause(query)) {
+    return fail(ErrorCode::InvalidQuery,
+                "joins by cause do not go through a cluster yet; joins by time ('within') do");
+  }
   query.for_ns.reset();
   query.every_ns.reset();
   return {};

@@ -162,7 +162,7 @@ session::Recording Run::recording() {
 }
 
 void Run::make_session() {
-  const bool joins_events = compiled_.joined && !compiled_.in_place;
+  const bool joins_events = compiled_.joined && !compiled_.in_place && !compiled_.joins_elsewhere;
   if (request_.graph && joins_events) recorder_.emplace(*compiled_.joined, request_.graph->choice);
   if (request_.account && joins_events) tally_.emplace(*compiled_.joined);
   answer::JoinObserver* observer = recorder_ ? &*recorder_ : nullptr;
@@ -185,6 +185,7 @@ void Run::make_session() {
               : std::function<causal::SocketNumbers()>(),
       .panes = request_.panes,
       .pane_clock = request_.pane_clock,
+      .events = compiled_.events,
       .event_clock = [] { return clock_ns(CLOCK_MONOTONIC); },
       .warn = [this](std::string_view text) { notices_.warning(text); }};
   input.beside.lost = compiled_.lost;

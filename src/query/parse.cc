@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "query/evaluator.h"
 #include "query/fields.h"
 #include "query/normalise.h"
 #include "query/parser.h"
@@ -163,6 +164,16 @@ void find_ends(const SyntaxQuery& query, const SyntaxText& text, size_t visible,
   }
 }
 
+// A word that is something else there makes no more of it than a guess.
+bool has_groups(const std::vector<Token>& tokens) {
+  for (size_t i = 0; i + 1 < tokens.size(); ++i) {
+    const std::string_view word = tokens[i].text;
+    if (same_word(word, "group") || same_word(word, "groupby")) return true;
+    if (is_aggregate_name(word) && tokens[i + 1].text == "(") return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Expected<SourcePlaces> places_of_sources(const Text& text, const Vocabulary* vocabulary) {
@@ -175,6 +186,7 @@ Expected<SourcePlaces> places_of_sources(const Text& text, const Vocabulary* voc
     return field != nullptr && field->field == Field::UserStack;
   });
   places.joins = has_join(syntax);
+  places.groups = has_groups(tokens);
   const PlacesOf names{.syntax = syntax, .vocabulary = vocabulary};
   find_places(syntax.query, names, report, places);
   find_ends(syntax.query, syntax, syntax.definitions.size(), places);

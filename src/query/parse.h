@@ -39,7 +39,7 @@ struct SourcePlaces {
   bool process = false;
   bool profile = false;    // Among those of the kernel.
   bool recording = false;  // Some of them.
-  bool joins = false;      // By cause.
+  bool joins = false;      // Some, by cause or by time.
   bool stacks = false;     // The text has the word for a stack of a program.
   // Modules of functions that are traced in all processes (machine.Function): patterns.
   std::vector<std::string> everywhere{};
@@ -50,6 +50,7 @@ struct SourcePlaces {
   std::optional<uint64_t> for_ns{};
   std::optional<uint64_t> pane_ns{};  // Of windows of time.
   bool clusters = false;              // k-means
+  bool groups = false;                // It has a word for them, or for what is counted.
 };
 // A tracepoint of no vocabulary is taken for one in a process.
 Expected<SourcePlaces> places_of_sources(const Text& text, const Vocabulary* vocabulary = nullptr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query/window.h"
 
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -49,12 +50,11 @@ void set_panes(Query& query, int64_t epoch_ns) {
   number = pane_number(pane_ns(*query.window), epoch_ns, number.span);
 }
 
-void set_times_ahead(Query& query, int64_t ahead_ns) {
-  const auto is_time = [](const Expression& node) {
-    return node.kind == ExpressionKind::Field && node.field == Field::Time;
-  };
-  const auto put_ahead = [&](Expression& node) {
-    if (!is_time(node)) return false;
+namespace {
+
+void put_ahead(Query& query, int64_t ahead_ns, const std::function<bool(const Expression&)>& is) {
+  const auto put = [&](Expression& node) {
+    if (!is(node)) return false;
     Expression time = std::move(node);
     node = {};
     node.kind = ExpressionKind::Binary;
@@ -68,18 +68,32 @@ void set_times_ahead(Query& query, int64_t ahead_ns) {
   };
   for (Source& source : query.sources) {
     for (Expression& input : source.inputs)
-      transform(input, put_ahead);
+      transform(input, put);
   }
   for (NamedExpression& let : query.lets)
-    transform(let.expression, put_ahead);
+    transform(let.expression, put);
   for (Expression& condition : query.where)
-    transform(condition, put_ahead);
+    transform(condition, put);
   for (size_t i = query.window ? kPaneValue + 1 : 0; i < query.values.size(); ++i)
-    transform(query.values[i].expression, put_ahead);
+    transform(query.values[i].expression, put);
   for (Aggregate& aggregate : query.aggregates) {
     for (Expression& argument : aggregate.arguments)
-      transform(argument, put_ahead);
+      transform(argument, put);
   }
+}
+
+}  // namespace
+
+void set_times_ahead(Query& query, int64_t ahead_ns) {
+  put_ahead(query, ahead_ns, [](const Expression& node) {
+    return node.kind == ExpressionKind::Field && node.field == Field::Time;
+  });
+}
+
+void set_joined_times_ahead(Query& query, int64_t ahead_ns) {
+  put_ahead(query, ahead_ns, [](const Expression& node) {
+    return node.kind == ExpressionKind::Input && node.type.unit == Unit::Timestamp;
+  });
 }
 
 Expression window_start(Span span) {

@@ -44,6 +44,9 @@ void set_panes(Query& query, int64_t epoch_ns);
 // monotonic clocks began at other times. Panes are left alone.
 void set_times_ahead(Query& query, int64_t ahead_ns);
 
+// The same of the rows of joined events, whose times are inputs.
+void set_joined_times_ahead(Query& query, int64_t ahead_ns);
+
 // window.start, of a row.
 Expression window_start(Span span);
 // Whether it occurs.

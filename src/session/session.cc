@@ -26,6 +26,18 @@ constexpr EventFlow::Share kUsual{.events = answer::RowBatch::kRowsUsual, .words
 // What a sink that is ready takes without waiting: their text fits into a page of a pipe.
 constexpr EventFlow::Share kOfReadySink{.events = 16, .words = 128};
 
+// Of a pane. The first that are wanted are among the first of each session.
+answer::EventLimits limits_of_events(const query::Query& query, int64_t width_ns) {
+  constexpr size_t kBytesOfSecond = size_t{8} << 20;
+  constexpr size_t kBytesMost = size_t{32} << 20;
+  const double seconds = static_cast<double>(width_ns) / 1e9;
+  answer::EventLimits limits;
+  limits.bytes = static_cast<size_t>(
+      std::clamp(seconds * kBytesOfSecond, double{1U << 20}, double{kBytesMost}));
+  if (query.having.empty()) limits.rows = query.take;
+  return limits;
+}
+
 }  // namespace
 
 Session::Session(Input input)
@@ -42,6 +54,10 @@ Session::Session(Input input)
       held_(rows_.width()),
       open_rows_(input_.plan.query.values.size()) {
   if (input_.joined != nullptr) make_joins();
+  if (input_.panes != nullptr && input_.events) {
+    events_.emplace(query_, *input_.events, input_.pane_clock.offset_ns,
+                    limits_of_events(query_, input_.pane_clock.panes.width_ns));
+  }
   if (query_.window && input_.panes == nullptr) windows_.emplace(query_, input_.epoch_ns);
 }
 
@@ -201,6 +217,7 @@ void Session::ToSink::take(answer::RowBatch& rows) {
 
 // Of single events; they are taken out of `rows`.
 void Session::push(answer::RowBatch& rows) {
+  if (events_) return events_->add(rows);
   if (!rows.empty()) answer_.take(rows);
   rows.clear();
 }
@@ -356,6 +373,7 @@ aggregate::Table Session::joined_table(bool interval) {
 }
 
 Expected<aggregate::Table> Session::groups(bool interval) {
+  if (events_) return events_->take();
   if (joins_) return joined_table(interval);
   return merged(interval);
 }
@@ -561,6 +579,7 @@ collect::Losses Session::losses() {
   collect::Losses all = losses_of_events();
   if (by_cause_ != nullptr) add_joins(by_cause_->counts(), all);
   if (by_time_ != nullptr) add_joins(by_time_->counts(), all);
+  if (events_) collect::count_cause(all.dropped, collect::kDroppedPane, events_->dropped());
   if (windows_) {
     collect::count_cause(all.dropped, collect::kDroppedLate, windows_->late());
     collect::count_cause(all.dropped, collect::kDroppedWindowRows, windows_->dropped());

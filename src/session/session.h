@@ -17,6 +17,7 @@
 
 #include "aggregate/table.h"
 #include "answer/answer.h"
+#include "answer/event_table.h"
 #include "answer/joins.h"
 #include "answer/operator.h"
 #include "answer/row_batch.h"
@@ -59,8 +60,9 @@ struct Input {
   causal::Profiles* profiles = nullptr;      // Of the processes whose events are joined, or null.
   answer::JoinObserver* observer = nullptr;  // Of these, or null.
   std::function<causal::SocketNumbers()> socket_numbers{};  // As they are; or none.
-  PaneTaker* panes = nullptr;  // Of a query with groups: gets them instead of the sink; or null.
+  PaneTaker* panes = nullptr;  // Gets groups, or events as tables, instead of the sink; or null.
   PaneClock pane_clock{};
+  std::optional<answer::EventLayout> events{};  // Its rows, where it gets single events.
   // The time of events that happen now, in ns; none: it passes by the events alone, as in a file.
   std::function<int64_t()> event_clock{};
   std::function<void(std::string_view)> warn = [](std::string_view) {};
@@ -171,7 +173,8 @@ class Session {
   const query::Query& query_;  // Its.
   ToSink to_sink_;
   answer::Answer answer_;
-  answer::RowBatch rows_;  // On their way from the sources.
+  std::optional<answer::EventTable> events_;  // Of a pane, where these are taken.
+  answer::RowBatch rows_;                     // On their way from the sources.
   answer::RowBatch joined_rows_;
   answer::RowBatch held_;  // Of events, until what may have been before them is there.
   std::chrono::steady_clock::time_point held_since_{};  // When the last one came.
