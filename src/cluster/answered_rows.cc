@@ -11,36 +11,18 @@
 
 #include "answer/answer.h"
 #include "answer/columns.h"
+#include "cluster/answered_events.h"
+#include "cluster/to_sink.h"
 #include "collect/losses.h"
+#include "plan/joined.h"
 #include "plan/plan.h"
+#include "plan/spread.h"
+#include "query/diagnostic.h"
 #include "query/parse.h"
 #include "session/time_windows.h"
 
 namespace clew::cluster {
 namespace {
-
-// Rows have the version of their window, where there are windows.
-class ToSink final : public answer::Operator {
- public:
-  explicit ToSink(output::RowSink& sink) : sink_(sink) {}
-  void set_version(uint64_t version) { version_ = static_cast<int64_t>(version); }
-  void forget_version() { version_.reset(); }
-
-  void take(answer::RowBatch& rows) override {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const std::span<aggregate::Value> row = rows.at(i);
-      row_.assign(row.begin(), row.end());
-      if (version_) row_.emplace_back(*version_);
-      sink_.row(row_);
-    }
-  }
-  void finish() override {}
-
- private:
-  output::RowSink& sink_;
-  std::optional<int64_t> version_;
-  std::vector<aggregate::Value> row_;
-};
 
 // Times in tables are of the time of day (query::set_times_ahead).
 class Rows final : public AnsweredRows {
@@ -128,13 +110,27 @@ class Rows final : public AnsweredRows {
 }  // namespace
 
 Expected<std::unique_ptr<AnsweredRows>> AnsweredRows::of(const std::string& answered,
-                                                         output::RowSink& sink) {
-  auto query = query::parse_any({.name = "answer", .text = answered}, {});
+                                                         output::RowSink& sink,
+                                                         bool has_intervals) {
+  const query::Text text{.name = "answer", .text = answered};
+  auto query = query::parse_any(text, {});
   if (!query) {
     return fail(ErrorCode::Refused, fmt::format("what the nodes answer cannot be read here: {}",
                                                 query.error().message));
   }
+  if (plan::joins_between_hosts(*query)) {
+    auto joined = plan::separate(*query, {}, query::Reporter(text));
+    if (joined) return joined_events(std::move(*joined), sink, has_intervals);
+    return fail(ErrorCode::Refused,
+                "what the nodes answer cannot be joined here: " + joined.error().message);
+  }
+  if (plan::sends_events(*query)) return single_events(std::move(*query), sink);
   return std::make_unique<Rows>(std::move(*query), sink);
+}
+
+bool answers_events(const std::string& answered) {
+  const auto query = query::parse_any({.name = "answer", .text = answered}, {});
+  return query && plan::sends_events(*query);
 }
 
 }  // namespace clew::cluster

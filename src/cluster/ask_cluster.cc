@@ -39,6 +39,7 @@ constexpr uint64_t kLease = 15 * kSecond;           // Of nodes, where the root 
 constexpr int64_t kRootRetry = kSecond;             // To bring one.
 constexpr int64_t kRootGone = 30 * kSecond;         // No root is heard.
 constexpr uint64_t kUsualWidth = kSecond;           // Of panes that only their sum is wanted of.
+constexpr int64_t kEventsWidth = kSecond / 2;       // Of panes of single events.
 constexpr int64_t kWindowsWidthMin = kSecond / 10;  // Of panes that windows are made from.
 
 class ClusterRun {
@@ -107,7 +108,6 @@ ClusterRun::~ClusterRun() {
 Expected<Ask> ClusterRun::question() {
   const engine::Request& query = request_.query;
   const query::SourcePlaces places = CLEW_TRY(query::places_of_sources(query.text));
-  if (places.joins) return fail(ErrorCode::InvalidQuery, "joins do not go through a cluster yet");
   every_ns_ = query.every_ns ? query.every_ns : places.every_ns;
   for_ns_ = query.for_ns ? query.for_ns : places.for_ns;
   if (places.clusters && every_ns_) return fail(ErrorCode::InvalidQuery, engine::kClustersOfAll);
@@ -119,6 +119,11 @@ Expected<Ask> ClusterRun::question() {
   if (places.pane_ns) {
     gives = Gives::Windows;
     panes_.width_ns = std::clamp(static_cast<int64_t>(*places.pane_ns), kWindowsWidthMin, kSecond);
+  }
+  // As it seems: nodes know it, and the root believes them.
+  if (gives != Gives::Windows && !places.groups) {
+    gives = Gives::Events;
+    panes_.width_ns = kEventsWidth;
   }
   const bool is_standing = !request_.name.empty();
   return Ask{.query = is_standing ? request_.name : new_name("q"),
@@ -155,7 +160,8 @@ void ClusterRun::wait(int stop_descriptor) const {
 Expected<void> ClusterRun::run(int stop_descriptor) {
   while (!asker_->is_done()) {
     wait(stop_descriptor);
-    const bool is_over = (end_ns_ && now() >= *end_ns_) || is_readable(stop_descriptor);
+    const bool is_full = answer_ && answer_->is_full();
+    const bool is_over = is_full || (end_ns_ && now() >= *end_ns_) || is_readable(stop_descriptor);
     if (is_over && !std::exchange(is_ending_, true)) {
       end_ns_.reset();
       ended_ns_ = clock_.realtime_ns();
@@ -219,6 +225,11 @@ Expected<void> ClusterRun::stand(int stop_descriptor) {
       return fail(ErrorCode::Io, status->reason.empty() ? "it was ended" : status->reason);
     if (asker_->silent_ns() > kRootGone)
       return fail(ErrorCode::Io, fmt::format("the root of {} is not heard any more", request_.url));
+    if (answers_events(status->answered)) {
+      return fail(ErrorCode::InvalidQuery,
+                  "a query that stands gives groups: single events, and what is joined between "
+                  "machines, have to be taken as they come");
+    }
     const bool may_come = status->meant == 0 && now() - heard_ns_ > kNodesWait;
     stands_ = status->phase == Phase::Running && (status->armed != 0 || may_come);
     if (status->meant != 0) CLEW_TRY(check_nodes(*status));
@@ -344,9 +355,9 @@ Expected<void> ClusterRun::check_nodes(const Status& status) const {
 
 // What is answered says what becomes of the tables: columns, order, conditions on groups.
 Expected<void> ClusterRun::begin_answer(const Status& status) {
-  answer_ = CLEW_TRY(AnsweredRows::of(status.answered, sink_));
+  answer_ = CLEW_TRY(AnsweredRows::of(status.answered, sink_, every_ns_.has_value()));
   if (request_.query.accept) CLEW_TRY(request_.query.accept(answer_->columns()));
-  sink_.begin(answer_->columns(), output::RowMode::Table);
+  sink_.begin(answer_->columns(), answer_->mode());
   notices_.progress("");
   notices_.armed(fmt::format("tracing on {} of {} node{} (query {})", status.armed, status.meant,
                              status.meant == 1 ? "" : "s", status.query));

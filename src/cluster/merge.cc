@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "aggregate/table_bytes.h"
@@ -112,26 +113,50 @@ Expected<void> Merge::merge(Member& member, const Partial& partial, const Bytes&
   follow(member, partial);
   if (member.first == PaneSet::kNone) member.first = pane;
   // They are of the session so far, and not of the pane.
-  collect::Losses losses = std::exchange(table.losses, {});
-  is_total_changed_ = true;
+  member.losses = std::exchange(table.losses, {});
   member.is_changed = true;
-  if (total_) {
-    CLEW_TRY(total_->merge(table));
-  } else {
-    total_ = table;
+  CLEW_TRY(add_to_total(table));
+  if (!has_room(pane, bytes.size())) {
+    left_out_.push_back({.node = partial.node, .panes = {.first = pane, .last = pane}});
+    return {};
   }
-  const bool is_next = gives_ == Gives::Windows && given_ && pane <= *given_;
-  const Pane merged_in = is_next ? *given_ + 1 : pane;
+  return add_to_pane(pane, std::move(table), member.first_part, bytes.size());
+}
+
+// The first of all says which columns there are.
+Expected<void> Merge::add_to_total(const aggregate::Table& table) {
+  is_total_changed_ = gives_ != Gives::Events;
+  if (!total_ && gives_ == Gives::Events) total_.emplace(table.schema());
+  if (gives_ == Gives::Events) return {};
+  if (total_) return total_->merge(table);
+  total_ = table;
+  return {};
+}
+
+// What is given once takes what comes late with the next one.
+Pane Merge::pane_for(Pane pane) const {
+  const bool is_once = gives_ == Gives::Windows || gives_ == Gives::Events;
+  return is_once && given_ && pane <= *given_ ? *given_ + 1 : pane;
+}
+
+bool Merge::has_room(Pane pane, size_t bytes) const {
+  const auto known = panes_.find(pane_for(pane));
+  return gives_ != Gives::Events || known == panes_.end() ||
+         known->second.bytes + bytes <= kEventBytesMax;
+}
+
+Expected<void> Merge::add_to_pane(Pane pane, aggregate::Table table, uint64_t first, size_t bytes) {
+  const Pane merged_in = pane_for(pane);
   const auto known = panes_.find(merged_in);
   if (forgotten_ && merged_in <= *forgotten_) {
     ++late_;
   } else if (known == panes_.end()) {
-    panes_.emplace(merged_in, Open{.table = std::move(table), .first = member.first_part});
+    panes_.emplace(merged_in, Open{.table = std::move(table), .first = first, .bytes = bytes});
   } else {
     CLEW_TRY(known->second.table.merge(table));
     known->second.has_news = known->second.is_changed = true;
+    known->second.bytes += bytes;
   }
-  member.losses = std::move(losses);
   return {};
 }
 
@@ -231,6 +256,11 @@ std::vector<PaneTable> Merge::take_due(Pane up_to) {
   return due;
 }
 
+void Merge::set_gives(Gives gives) {
+  gives_ = gives;
+  if (gives == Gives::Events && total_) total_.emplace(total_->schema());
+}
+
 // --- what outlives a root ------------------------------------------------------------------------
 
 void Merge::save(Store& store, const std::string& query) const {
@@ -275,7 +305,8 @@ Expected<void> Merge::restore(const StoredAnswer& stored) {
   for (const StoredPane& one : stored.panes) {
     Open open{.table = CLEW_TRY(aggregate::table_of(one.table)),
               .version = std::max<uint64_t>(one.version, 1) - 1,
-              .is_changed = false};
+              .is_changed = false,
+              .bytes = one.table.size()};
     panes_.emplace(one.pane, std::move(open));
   }
   forgotten_ = stored.left_out;
@@ -306,8 +337,16 @@ void Merge::go_on(const Marks& marks) {
   if (marks.given != kNoPane) given_ = marks.given;
 }
 
+size_t Merge::kept_bytes() const {
+  return std::accumulate(panes_.begin(), panes_.end(), size_t{0},
+                         [](size_t sum, const auto& each) { return sum + each.second.bytes; });
+}
+
 void Merge::keep(size_t panes) {
-  while (panes_.size() > panes && given_ && panes_.begin()->first <= *given_) {
+  const auto is_too_much = [&] {
+    return panes_.size() > panes || (gives_ == Gives::Events && kept_bytes() > kEventBytesKept);
+  };
+  while (!panes_.empty() && given_ && panes_.begin()->first <= *given_ && is_too_much()) {
     if (panes_.begin()->second.is_changed) return;
     forgotten_ = panes_.begin()->first;
     panes_.erase(panes_.begin());

@@ -4,7 +4,10 @@
 //
 // A pane is due when every node that counts it has closed it, or when it is late. What comes for a
 // pane that was given already gives it again, whole, with a higher version; where panes are given
-// once (Gives::Windows), it goes with the next one.
+// once (Gives::Windows, Gives::Events), it goes with the next one.
+//
+// Of single events a pane has so many bytes; what a node has sent beyond that is left out, as if it
+// had not been counted.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +37,12 @@ struct PaneTable {
 class Merge {
  public:
   static constexpr size_t kMembersMax = 100'000;
+  static constexpr size_t kEventBytesMax = size_t{32} << 20;  // Of a pane.
+  static constexpr size_t kEventBytesKept = size_t{8} << 20;  // Of all that were given.
 
   explicit Merge(Gives gives = Gives::Panes) : gives_(gives) {}
+  // Nothing was given yet.
+  void set_gives(Gives gives);
 
   // One chunk of a partial, which has that sequence in the log. True: something was merged.
   // InvalidQuery: its table is not like the others. Io: it makes no sense. Limit: too many nodes.
@@ -101,6 +108,8 @@ class Merge {
   [[nodiscard]] collect::Losses losses() const;
   // Partials of panes that were forgotten: they are in the total alone.
   [[nodiscard]] uint64_t late() const { return late_; }
+  // Partials that were left out, since the last time.
+  std::vector<NodeGap> take_left_out() { return std::exchange(left_out_, {}); }
   // Partials that came once more.
   [[nodiscard]] uint64_t repeated() const { return repeated_; }
 
@@ -123,24 +132,31 @@ class Merge {
     uint64_t version = 0;  // That was given.
     bool has_news = true;
     bool is_changed = true;
+    size_t bytes = 0;  // Of partials.
   };
 
   [[nodiscard]] static bool has_place(const Member& member, const Partial& partial);
   static void follow(Member& member, const Partial& partial);
   Expected<void> merge(Member& member, const Partial& partial, const Bytes& bytes);
+  Expected<void> add_to_total(const aggregate::Table& table);
+  Expected<void> add_to_pane(Pane pane, aggregate::Table table, uint64_t first, size_t bytes);
+  [[nodiscard]] Pane pane_for(Pane pane) const;
+  [[nodiscard]] bool has_room(Pane pane, size_t bytes) const;
+  [[nodiscard]] size_t kept_bytes() const;
   static Expected<std::optional<Bytes>> join(Member& member, const Partial& partial,
                                              uint64_t sequence);
 
   Gives gives_;
   std::map<Who, Member> members_;
   std::map<Pane, Open> panes_;
-  std::optional<aggregate::Table> total_;
+  std::optional<aggregate::Table> total_;  // Of single events without rows.
   bool is_total_changed_ = false;
   std::optional<Pane> given_;
   std::optional<Pane> forgotten_;
   std::optional<Pane> gone_;  // Up to here members may be forgotten.
   uint64_t late_ = 0;
   uint64_t repeated_ = 0;
+  std::vector<NodeGap> left_out_;
 };
 
 }  // namespace clew::cluster

@@ -182,7 +182,7 @@ constexpr NodeState last_of(NodeState) {
   return NodeState::Expired;
 }
 constexpr Gives last_of(Gives) {
-  return Gives::Windows;
+  return Gives::Events;
 }
 constexpr Phase last_of(Phase) {
   return Phase::Failed;

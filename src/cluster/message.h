@@ -80,8 +80,9 @@ struct QueryLimits {
 
 // How a root gives what it merges: all panes as one, when the query ends; each pane, and again,
 // whole, when more of it comes; or each pane once, where tables have the window of each event in
-// their first key (query/window.h), and what comes late goes with the next pane.
-enum class Gives : uint8_t { AtEnd, Panes, Windows };
+// their first key (query/window.h), and what comes late goes with the next pane; or the same of
+// single events (answer/event_table.h), of which nobody needs the sum.
+enum class Gives : uint8_t { AtEnd, Panes, Windows, Events };
 
 // What a node need not keep any more: of one life of it, this pane and all before it are merged and
 // safe.

@@ -16,6 +16,7 @@
 #include "cluster/answered_rows.h"
 #include "cluster/clock.h"
 #include "cluster/gap_texts.h"
+#include "query/parse.h"
 #include "stream/pane.h"
 
 namespace clew::cluster {
@@ -48,8 +49,8 @@ Expected<void> give_panes(const AnswerPart& part, AnsweredRows& rows) {
     const aggregate::Table table = CLEW_TRY(aggregate::table_of(one.table));
     CLEW_TRY(rows.take(
         table, {.number = static_cast<uint64_t>(one.pane - part.begun) + 1,
-                .partial = one.pane == part.begun ||
-                           (is_over && one.pane == part.given.last) || has_gap(part.gaps, one.pane),
+                .partial = one.pane == part.begun || (is_over && one.pane == part.given.last) ||
+                           has_gap(part.gaps, one.pane),
                 .begin_ns = panes.begin(one.pane),
                 .end_ns = panes.end(one.pane)}));
   }
@@ -85,7 +86,7 @@ std::optional<std::string> forgotten_text(const AnswerPart& part, const ResultsW
   if (part.want.gives == Gives::AtEnd || gone == 0 || wanted.first > gone) return std::nullopt;
   const stream::Panes panes{.epoch_ns = part.want.epoch_ns, .width_ns = part.want.width_ns};
   const std::string from = date_and_time(panes.begin(part.given.first));
-  if (part.want.gives == Gives::Windows) return "what was before " + from + " is not kept";
+  if (part.want.gives != Gives::Panes) return "what was before " + from + " is not kept";
   return fmt::format("intervals 1 to {} are not kept: there is something from {} on", gone, from);
 }
 
@@ -136,14 +137,16 @@ Expected<void> show_results(Answers& answers, const ResultsWanted& wanted, outpu
   if (part->answered.empty())
     return fail(ErrorCode::NotFound, "no node has answered '" + wanted.query + "'");
   const bool are_some = wanted.first != 1 || wanted.last != std::numeric_limits<uint64_t>::max();
-  if (are_some && part->want.gives == Gives::Windows) {
+  if (are_some && (part->want.gives == Gives::Windows || part->want.gives == Gives::Events)) {
     return fail(ErrorCode::InvalidQuery,
-                "windows are put together from all that was counted: of this query no intervals "
-                "can be chosen");
+                "windows and events are put together from all that was sent: of this query no "
+                "intervals can be chosen");
   }
-  const auto rows = CLEW_TRY(AnsweredRows::of(part->answered, sink));
+  const query::SourcePlaces places =
+      CLEW_TRY(query::places_of_sources({.name = "query", .text = part->want.text}));
+  const auto rows = CLEW_TRY(AnsweredRows::of(part->answered, sink, places.every_ns.has_value()));
   CLEW_TRY(wanted.accept(rows->columns()));
-  sink.begin(rows->columns(), output::RowMode::Table);
+  sink.begin(rows->columns(), rows->mode());
   if (!part->total.empty()) {
     const aggregate::Table total = CLEW_TRY(aggregate::table_of(part->total));
     CLEW_TRY(rows->take_all(total));

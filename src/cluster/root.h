@@ -118,8 +118,9 @@ class Root {
     std::optional<Pane> exported{};
     RowQueue rows{};
     std::vector<std::string> lost{};
-    std::vector<NodeGap> dropped{};  // By lives of nodes that have ended, and as a store has it.
-    bool has_news = true;            // For the asker.
+    // By lives of nodes that have ended, as a store has it, and what the merge had no room for.
+    std::vector<NodeGap> dropped{};
+    bool has_news = true;  // For the asker.
   };
 
   // Leading.
@@ -161,6 +162,7 @@ class Root {
   void note_life(Member& member, const Beat& said);
   void begin_life(const Beat& said);
   void report(Asked& asked, const Beat& said, const NodeQuery& one);
+  static void give_events(Asked& asked);
   bool read_partials();
   void follow_log();
   Expected<LogEnds> look_at_log();

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cluster/answered_rows.h"
 #include "cluster/names.h"
 #include "cluster/root.h"
 
@@ -83,10 +84,19 @@ void Root::report(Asked& asked, const Beat& said, const NodeQuery& one) {
     asked.answered = one.answered;
     asked.schema = one.schema;
     asked.has_news = true;
+    if (answers_events(one.answered)) give_events(asked);
   } else if (one.schema != asked.schema) {
     asked.strangers[said.node] = "it answers another query: its program has other types";
     asked.has_news = true;
   }
+}
+
+// Whoever asked may not have known that.
+void Root::give_events(Asked& asked) {
+  if (asked.want.gives == Gives::Events || asked.given) return;
+  asked.want.gives = Gives::Events;
+  asked.merge.set_gives(Gives::Events);
+  asked.is_announced = false;
 }
 
 // --- the log -------------------------------------------------------------------------------------
@@ -193,6 +203,8 @@ void Root::take(const Entry& entry) {
   const auto merged = asked->second.merge.add(*partial, entry.sequence);
   asked->second.has_merged = true;
   if (!merged) asked->second.strangers[partial->node] = merged.error().message;
+  for (NodeGap& gap : asked->second.merge.take_left_out())
+    asked->second.dropped.push_back(std::move(gap));
 }
 
 }  // namespace clew::cluster

@@ -53,8 +53,10 @@ std::string Root::metrics() const {
       add_lost(lost, query, cause, count);
     for (const auto& [cause, count] : losses.dropped)
       add_lost(lost, query, cause, count);
-    // Windows are put together elsewhere (export_panes.h).
-    if (asked.answered.empty() || asked.want.gives == Gives::Windows) continue;
+    // Windows are put together elsewhere (export_panes.h), and events are no numbers.
+    const bool are_numbers =
+        asked.want.gives != Gives::Windows && asked.want.gives != Gives::Events;
+    if (asked.answered.empty() || !are_numbers) continue;
     if (asked.merge.total()) {
       rows +=
           rows_of(query, asked.answered, *asked.merge.total(), PrometheusText::Metrics::Counters);

@@ -220,11 +220,11 @@ std::string kind_of(const ClusterArguments& cluster) {
 
 Expected<doctor::Diagnosis> diagnose(const DoctorArguments& arguments) {
   if (!arguments.cluster.url.empty()) {
-    return doctor::diagnose_cluster({.place = arguments.cluster.url,
-                                     .connect = nats_options(arguments.cluster,
-                                                             kind_of(arguments.cluster)),
-                                     .tenant = arguments.cluster.tenant,
-                                     .json = arguments.request.json});
+    return doctor::diagnose_cluster(
+        {.place = arguments.cluster.url,
+         .connect = nats_options(arguments.cluster, kind_of(arguments.cluster)),
+         .tenant = arguments.cluster.tenant,
+         .json = arguments.request.json});
   }
   if (arguments.causes.pid != 0) return diagnose_causes(arguments);
   return doctor::diagnose(arguments.request);

@@ -535,12 +535,6 @@ TEST_F(Clusters, SayWhatIsWrong) {
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.error, HasSubstr("node n1: "));
   EXPECT_THAT(refused.error, HasSubstr("no function 'no_such' in " + name_));
-  EXPECT_THAT(ask("from e in cluster.Function(\"" + name_ + "!*\") select e.tid").error,
-              HasSubstr("single events do not go through a cluster yet"));
-  EXPECT_THAT(ask("from a in cluster.Function(\"" + name_ + "!*\") join b in cluster.Return(\"" +
-                  name_ + "!*\") on b.tid equals a.tid within 1ms select count()")
-                  .error,
-              HasSubstr("joins do not go through a cluster yet"));
   // A closed port and a host that is none are told apart, by all of them.
   const TemporaryFolder folder;
   for (const std::vector<std::string>& command :
