@@ -193,7 +193,10 @@ TEST_F(Cluster, GoesOnWhenANodeIsKilled) {
   ask();
   run(4 * kSecond + kSecond / 2);
   nodes_.erase("b");
+  const Pane killed_in = clock_.realtime_ns() / kSecond;
   run(10 * kSecond);
+  for (const auto& [pane, version] : asker_->versions)
+    EXPECT_EQ(asker_->partial.contains(pane), pane >= killed_in) << pane - killed_in;
   EXPECT_EQ(status().silent, 1);
   EXPECT_GE(asker_->rows.size(), 4 + 13U);
   ASSERT_TRUE(finish());

@@ -121,7 +121,7 @@ Expected<void> list_results(Answers& answers, output::RowSink& sink) {
                                       date_and_time(one.begun_ns),
                                       date_and_time(one.given_ns),
                                       static_cast<int64_t>(one.intervals),
-                                      one.refused,
+                                      one.refused.substr(0, one.refused.find('\n')),
                                       one.text};
     sink.row(row);
   }

@@ -397,6 +397,8 @@ void Root::put_marks() {
 
 void Root::send_rows(Asked& asked) {
   const bool has_rows = !asked.out.empty();
+  // Whoever asked knows which nodes they lack as they come.
+  if (has_rows) tell(asked);
   for (RowUpdate& row : std::exchange(asked.out, {})) {
     row.root = options_.name;
     row.number = asked.rows.next();

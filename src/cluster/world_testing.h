@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "cluster/bus.h"
 #include "cluster/clock.h"
 #include "cluster/digest.h"
+#include "cluster/gap_texts.h"
 #include "cluster/node.h"
 #include "cluster/root.h"
 #include "stream/pane.h"
@@ -187,6 +189,7 @@ struct TestAsker {
       uint64_t& version = versions[pane.pane];
       if (pane.version <= version) ++stale;
       version = pane.version;
+      if (has_gap(asker.gaps(), pane.pane)) partial.insert(pane.pane);
       std::erase_if(rows, [&pane](const auto& row) { return row.first.first == pane.pane; });
       for (const aggregate::Row& row : pane.table.rows())
         rows[{pane.pane, std::get<std::string>(row[0])}] = std::get<uint64_t>(row[1]);
@@ -197,7 +200,8 @@ struct TestAsker {
   Asker asker;
   Truth rows;  // As they were given last.
   std::map<Pane, uint64_t> versions;
-  uint64_t stale = 0;  // Versions that came behind higher ones.
+  std::set<Pane> partial;  // That were known to lack a node as they came.
+  uint64_t stale = 0;      // Versions that came behind higher ones.
 };
 
 }  // namespace clew::cluster

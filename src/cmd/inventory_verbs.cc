@@ -49,7 +49,10 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
   app.add_option("pattern", functions.pattern,
                  "module!function, or a tracepoint, with * ? [..]; all by default");
   declare_processes(app, functions.processes, "functions of");
-  app.add_option("--file", functions.file, "functions of this program or library");
+  auto* const file =
+      app.add_option("--file", functions.file, "functions of this program or library");
+  for (const char* option : kProcessOptions)
+    file->excludes(app.get_option(option));
   app.add_flag("--types", functions.types, "names and types of arguments, from debug information");
   app.add_flag("--sites", functions.sites,
                "also whether entries and exits can be taken, and bear others' uprobes");

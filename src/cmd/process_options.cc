@@ -18,7 +18,7 @@ void declare_processes(CLI::App& app, engine::Chosen& chosen, const std::string&
   repeated("-n,--name", chosen.name_patterns,
            what + " all processes with this name (pattern); may be given several times");
   repeated("--newest", chosen.newest_names,
-           what + " of the processes with this name (pattern) the one that began last");
+           what + " only the last that began of the processes with this name (pattern)");
   engine::Whose& whose = chosen.whose;
   repeated("--container", whose.containers,
            "only processes in this container: its name (pattern; of Kubernetes also POD/NAME and "

@@ -11,6 +11,8 @@
 
 namespace clew::cmd {
 
+inline constexpr std::array kWhoseOptions = {"--container", "--unit", "--cgroup", "--user",
+                                             "--command-line"};
 inline constexpr std::array kProcessOptions = {"--pid",  "--name",   "--newest", "--container",
                                                "--unit", "--cgroup", "--user",   "--command-line"};
 

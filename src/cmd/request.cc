@@ -97,7 +97,10 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
     return app.add_option(name, values, what)->allow_extra_args(false);
   };
   declare_processes(app, arguments.processes, "trace");
-  app.add_option("-c,--command", arguments.command, "start this command and trace it");
+  auto* const command =
+      app.add_option("-c,--command", arguments.command, "start this command and trace it");
+  for (const char* option : kWhoseOptions)
+    command->excludes(app.get_option(option));
   repeated("--vocabulary", arguments.vocabularies, "more files or directories of tracepoints");
   repeated("--ext", arguments.extensions,
            "functions in C that the query may call: FILE.c, FILE.o, or a name of the library");

@@ -77,12 +77,15 @@ void declare(CLI::App& app, RunArguments& arguments) {
                  "for all nodes to count, at most so long (1s): later ones join the answer")
       ->check(duration())
       ->needs(url);
-  app.add_option(
-         "--stand", arguments.stand,
-         "have the query run on under this name, and leave: 'clew results NAME' has what it "
-         "gives, and ends it")
-      ->needs(url)
-      ->excludes(app.get_option("--for"));
+  auto* const stand = app.add_option(
+      "--stand", arguments.stand,
+      "have the query run on under this name, and leave: 'clew results NAME' has what it gives, "
+      "and with --end ends it; a name is for once");
+  stand->needs(url);
+  // Who leaves gives no answer.
+  for (const char* option : {"--for", "--output", "--format", "--json", "--csv", "--chart",
+                             "--stream", "--otlp", "--prometheus"})
+    stand->excludes(app.get_option(option));
   app.add_option("--sign", arguments.sign_with,
                  "the key of who asks (clew key), where nodes want to know that")
       ->needs(url);

@@ -31,6 +31,11 @@
 namespace clew::engine {
 namespace {
 
+Expected<target::Catalog> catalog_of(pid_t pid, const target::CatalogOptions& options) {
+  CLEW_TRY(target::check_is_64_bit(pid));
+  return target::Catalog::of_process(pid, options);
+}
+
 Expected<std::vector<target::Catalog>> catalogs_of(const ListRequest& request) {
   const target::CatalogOptions options = target::default_catalog_options();
   std::vector<target::Catalog> catalogs;
@@ -38,15 +43,27 @@ Expected<std::vector<target::Catalog>> catalogs_of(const ListRequest& request) {
     catalogs.push_back(CLEW_TRY(target::Catalog::of_file(request.file, options)));
     return catalogs;
   }
-  const std::vector<pid_t> pids = CLEW_TRY(find_chosen(request.processes));
+  Chosen chosen = request.processes;
+  const size_t end = request.pattern.find('!');
+  const bool says_whose_alone = chosen.says_whose_alone();
+  if (says_whose_alone && end != std::string::npos)
+    chosen.modules.push_back(request.pattern.substr(0, end));
+  const std::vector<pid_t> pids = CLEW_TRY(find_chosen(chosen));
   if (pids.empty()) {
     return fail(ErrorCode::NotFound,
                 "nothing to list; name a process with -p PID or --name, or a file with --file");
   }
+  std::optional<Error> first;
   for (const pid_t pid : pids) {
-    CLEW_TRY(target::check_is_64_bit(pid));
-    catalogs.push_back(CLEW_TRY(target::Catalog::of_process(pid, options)));
+    auto catalog = catalog_of(pid, options);
+    if (catalog) {
+      catalogs.push_back(std::move(*catalog));
+    } else {
+      first = first.value_or(catalog.error());
+    }
   }
+  // Of all that belong somewhere, some are nobody's to look into.
+  if (first && (!says_whose_alone || catalogs.empty())) return tl::unexpected(*first);
   return catalogs;
 }
 

@@ -22,7 +22,8 @@ Expected<void> leave_to_panes(query::Query& query) {
 
 std::string no_process(const Request& request) {
   return request.panes == nullptr
-             ? "no process to trace; use -p PID, --name PATTERN or -c COMMAND"
+             ? "no process to trace; use -p PID, --name PATTERN, -c COMMAND, or whose processes "
+               "are meant (--container, --unit, --user)"
              : "no process to trace; use cluster.Function(\"module!function\"), or --name PATTERN";
 }
 

@@ -61,12 +61,18 @@ std::string command_line_of(const target::Process& process) {
   return fmt::format("{}", fmt::join(process.arguments, " "));
 }
 
+// The group, or one below it.
+bool is_within(std::string_view path, std::string_view group) {
+  return path.starts_with(group) && (path.size() == group.size() || path[group.size()] == '/');
+}
+
 std::string_view path_within(std::string_view path) {
-  constexpr std::string_view kMounted = "/sys/fs/cgroup";
-  if (path.starts_with(kMounted)) path.remove_prefix(kMounted.size());
   // With version 1 beside it, each kind has a folder there.
-  for (const std::string_view kind : {"/unified", "/systemd"}) {
-    if (path.starts_with(kind)) path.remove_prefix(kind.size());
+  for (const std::string_view mounted :
+       {"/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup"}) {
+    if (!is_within(path, mounted)) continue;
+    path.remove_prefix(mounted.size());
+    break;
   }
   while (path.ends_with('/'))
     path.remove_suffix(1);
@@ -78,8 +84,16 @@ std::string_view path_within(std::string_view path) {
 Expected<WhoseFilter> WhoseFilter::make(const Whose& whose) {
   WhoseFilter filter;
   filter.whose_ = whose;
-  for (const std::string& name : whose.containers) {
-    if (name.empty()) return fail(ErrorCode::InvalidQuery, "--container wants a name or an id");
+  // An empty one would be everybody's: a variable of a shell that has no value.
+  const std::array<std::pair<const std::vector<std::string>*, const char*>, 5> all = {
+      {{&whose.containers, "--container wants a name or an id"},
+       {&whose.units, "--unit wants a name"},
+       {&whose.cgroups, "--cgroup wants a path"},
+       {&whose.users, "--user wants a name or a number"},
+       {&whose.command_lines, "--command-line wants words"}}};
+  for (const auto& [values, wants] : all) {
+    if (std::find(values->begin(), values->end(), "") != values->end())
+      return fail(ErrorCode::InvalidQuery, wants);
   }
   filter.containers_ = CLEW_TRY(patterns_of(whose.containers));
   filter.units_ = CLEW_TRY(patterns_of(whose.units));
@@ -93,8 +107,8 @@ bool WhoseFilter::holds_container(const target::Belonging& belonging) {
   const std::vector<std::string>& names = names_.names_of(belonging);
   note(met_containers_, names_.shown(belonging));
   return std::any_of(containers_.begin(), containers_.end(), [&](const target::Pattern& pattern) {
-    const bool is_id =
-        pattern.text().size() >= kIdDigitsMin && belonging.container.starts_with(pattern.text());
+    const bool is_id = !target::is_named(belonging) && pattern.text().size() >= kIdDigitsMin &&
+                       belonging.container.starts_with(pattern.text());
     return is_id || std::any_of(names.begin(), names.end(), [&pattern](const std::string& name) {
              return pattern.matches(name);
            });
@@ -112,12 +126,9 @@ bool WhoseFilter::holds_unit(const std::string& unit) {
 }
 
 bool WhoseFilter::holds_cgroup(const std::string& cgroup) const {
-  return std::any_of(whose_.cgroups.begin(), whose_.cgroups.end(),
-                     [&cgroup](const std::string& path) {
-                       const std::string_view within = path_within(path);
-                       return cgroup.starts_with(within) &&
-                              (cgroup.size() == within.size() || cgroup[within.size()] == '/');
-                     });
+  return std::any_of(
+      whose_.cgroups.begin(), whose_.cgroups.end(),
+      [&cgroup](const std::string& path) { return is_within(cgroup, path_within(path)); });
 }
 
 bool WhoseFilter::holds(const target::Process& process) {

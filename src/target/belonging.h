@@ -32,6 +32,10 @@ struct Belonging {
 
   bool operator==(const Belonging&) const = default;
 };
+// Its container has no id, but is a name itself.
+inline bool is_named(const Belonging& belonging) {
+  return belonging.runtime == "LXC" || belonging.runtime == "systemd-nspawn";
+}
 
 // Errors: as of /proc (process.h).
 Expected<Belonging> belonging_of(pid_t pid);

@@ -131,8 +131,7 @@ const std::vector<std::string>& ContainerNames::names_of(const Belonging& belong
   const auto known = known_.find(id);
   if (known != known_.end()) return known->second;
   std::vector<std::string> names;
-  const bool is_name = belonging.runtime == "LXC" || belonging.runtime == "systemd-nspawn";
-  if (!id.empty()) names = is_name ? std::vector{id} : read(id);
+  if (!id.empty()) names = is_named(belonging) ? std::vector{id} : read(id);
   return known_.emplace(id, std::move(names)).first->second;
 }
 

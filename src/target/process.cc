@@ -187,6 +187,9 @@ Expected<std::vector<Process>> list_processes() {
 }
 
 Expected<std::vector<Process>> find_processes(std::string_view pattern_text) {
+  // Of a shell's variable that has no value; whose executable may not be read would match it.
+  if (pattern_text.empty())
+    return fail(ErrorCode::InvalidQuery, "the name of a process is not empty");
   const Pattern pattern = CLEW_TRY(Pattern::compile(pattern_text));
   std::vector<Process> found;
   for (Process& process : CLEW_TRY(list_processes())) {

@@ -99,14 +99,16 @@ TEST_F(Whose, AContainersAreThoseInItsGroup) {
   Victim inside(name_);
   Victim outside(name_);
   Victim in_other(name_);
+  Victim in_longer(name_);
   const bool is_put = put(inside.pid(), "docker-" + kId + ".scope") &&
-                      put(in_other.pid(), "lxc.payload.web/init.scope");
+                      put(in_other.pid(), "lxc.payload.shop/init.scope") &&
+                      put(in_longer.pid(), "lxc.payload.shop-test");
   if (!is_put) GTEST_SKIP() << "no control group can be made here";
-  const std::vector<Victim*> all = {&inside, &outside, &in_other};
+  const std::vector<Victim*> all = {&inside, &outside, &in_other, &in_longer};
   EXPECT_EQ(counted(all, {"--container", kId.substr(0, 12)}), std::vector{inside.pid()});
-  EXPECT_EQ(counted(all, {"--container", "we?"}), std::vector{in_other.pid()});
-  EXPECT_EQ(counted(all, {"-n", name_, "--container", "web", "--container", kId}).size(), 2U);
-  EXPECT_EQ(counted(all, {"--cgroup", (root_ / "lxc.payload.web").string()}),
+  EXPECT_EQ(counted(all, {"--container", "sho?"}), std::vector{in_other.pid()});
+  EXPECT_EQ(counted(all, {"-n", name_, "--container", "shop", "--container", kId}).size(), 2U);
+  EXPECT_EQ(counted(all, {"--cgroup", (root_ / "lxc.payload.shop").string()}),
             std::vector{in_other.pid()});
 }
 
@@ -161,6 +163,34 @@ TEST_F(Whose, WhatNobodyIsIsToldByItsName) {
   EXPECT_THAT(error_of("--command-line", "--no-such-word"),
               HasSubstr("has in its command line '--no-such-word'"));
   EXPECT_THAT(error_of("--container", "nobody"), HasSubstr("is in a container called 'nobody'"));
+  EXPECT_THAT(error_of("--cgroup", "/sys/fs/cgroupless"),
+              HasSubstr("is in the control group '/sys/fs/cgroupless'"));
+}
+
+// As of a shell's variable without a value: that would be everybody.
+TEST_F(Whose, NothingIsNobodys) {
+  for (const std::string option :
+       {"--container", "--unit", "--cgroup", "--user", "--command-line"}) {
+    const Report report = run_clew({"run", option, "", calls_by_process()});
+    EXPECT_EQ(report.status, 1) << option;
+    EXPECT_THAT(report.error, HasSubstr(option + " wants "));
+  }
+  for (const std::string option : {"--newest", "--name"}) {
+    const Report report = run_clew({"run", option, "", calls_by_process()});
+    EXPECT_EQ(report.status, 1) << option;
+    EXPECT_THAT(report.error, HasSubstr("the name of a process is not empty"));
+  }
+}
+
+TEST_F(Whose, FunctionsAreListedOfThoseThatMayBeRead) {
+  if (geteuid() != 0) GTEST_SKIP() << "root's processes are others'";
+  const Victim victim(name_);
+  const Report listed = run_clew({"list", "--json", "--user", "root", name_ + "!main"});
+  EXPECT_EQ(listed.status, 0) << listed.error;
+  EXPECT_EQ(run_clew({"list", "--json", "--command-line", name_, "main"}).status, 0);
+  const Report mixed = run_clew({"run", "-c", "true", "--user", "root", calls_by_process()});
+  EXPECT_EQ(mixed.status, 2);
+  EXPECT_THAT(mixed.error, HasSubstr("excludes"));
 }
 
 }  // namespace
