@@ -22,6 +22,7 @@
 #include "cluster/subjects.h"
 #include "cluster/wait.h"
 #include "engine/query_ends.h"
+#include "engine/stop_signal.h"
 #include "query/parse.h"
 #include "stream/pane.h"
 
@@ -38,6 +39,8 @@ constexpr int64_t kStandWait = 8 * kSecond;         // For a root that may just 
 constexpr uint64_t kLease = 15 * kSecond;           // Of nodes, where the root is ours.
 constexpr int64_t kRootRetry = kSecond;             // To bring one.
 constexpr int64_t kRootGone = 30 * kSecond;         // No root is heard.
+constexpr int64_t kSilenceTold = 3 * kSecond;       // The same, for a while.
+constexpr int64_t kRestWait = 10 * kSecond;         // For the rest of an answer that was ended.
 constexpr uint64_t kUsualWidth = kSecond;           // Of panes that only their sum is wanted of.
 constexpr int64_t kEventsWidth = kSecond / 2;       // Of panes of single events.
 constexpr int64_t kWindowsWidthMin = kSecond / 10;  // Of panes that windows are made from.
@@ -62,6 +65,9 @@ class ClusterRun {
   Expected<void> bring_root();
   Expected<void> look_at_status();
   Expected<void> wait_for_root();
+  void tell_silence();
+  Expected<void> stop_now(const std::string& why);
+  void finish();
   Expected<void> take_complaints();
   Expected<void> begin_answer(const Status& status);
   [[nodiscard]] Expected<void> check_nodes(const Status& status) const;
@@ -88,10 +94,12 @@ class ClusterRun {
   int64_t heard_ns_ = 0;  // When a root answered first.
   std::optional<int64_t> end_ns_;
   bool is_ending_ = false;
+  bool is_silence_told_ = false;
   bool has_told_wait_ = false;
   bool stands_ = false;
   int64_t ended_ns_ = INT64_MAX;  // Of the time of day.
-  uint64_t silent_ = 0;           // Nodes that were said not to be heard any more.
+  int64_t ending_since_ns_ = 0;
+  uint64_t silent_ = 0;  // Nodes that were said not to be heard any more.
   std::optional<Pane> first_;
   collect::Losses losses_;
   std::vector<std::string> told_;
@@ -148,7 +156,7 @@ Expected<void> ClusterRun::begin() {
 
 void ClusterRun::wait(int stop_descriptor) const {
   std::vector<pollfd> descriptors{{.fd = asker_->descriptor(), .events = POLLIN, .revents = 0}};
-  if (!is_ending_) descriptors.push_back({.fd = stop_descriptor, .events = POLLIN, .revents = 0});
+  descriptors.push_back({.fd = stop_descriptor, .events = POLLIN, .revents = 0});
   int64_t until = asker_->next_ns();
   if (root_) {
     descriptors.push_back({.fd = root_->descriptor(), .events = POLLIN, .revents = 0});
@@ -161,10 +169,16 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
   while (!asker_->is_done()) {
     wait(stop_descriptor);
     const bool is_full = answer_ && answer_->is_full();
-    const bool is_over = is_full || (end_ns_ && now() >= *end_ns_) || is_readable(stop_descriptor);
+    const bool is_stopped = is_readable(stop_descriptor);
+    if (is_stopped) {
+      (void)engine::pass_on_signal(stop_descriptor, {});
+      if (is_ending_) return stop_now("it was ended a second time");
+    }
+    const bool is_over = is_full || (end_ns_ && now() >= *end_ns_) || is_stopped;
     if (is_over && !std::exchange(is_ending_, true)) {
       end_ns_.reset();
       ended_ns_ = clock_.realtime_ns();
+      ending_since_ns_ = now();
       asker_->end();
     }
     if (root_) root_->turn();
@@ -176,7 +190,33 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
     CLEW_TRY(take_complaints());
     // Nobody counts, and nobody ever did.
     if (is_ending_ && !answer_) break;
+    tell_silence();
+    const bool is_late = is_ending_ && now() - ending_since_ns_ > kRestWait;
+    if (is_late && asker_->silent_ns() > kRestWait) return stop_now("no root is heard");
   }
+  finish();
+  return {};
+}
+
+// The root may be heard again, or another one leads.
+void ClusterRun::tell_silence() {
+  const bool is_silent = asker_->status() && asker_->silent_ns() > kSilenceTold;
+  if (is_silent && !std::exchange(is_silence_told_, true)) {
+    notices_.warning(fmt::format("the root of {} is not heard; it is waited for{}", request_.url,
+                                 is_ending_ ? ", and another Ctrl-C ends at once" : ""));
+  }
+  if (!is_silent) is_silence_told_ = false;
+}
+
+// Nodes take their probes out by themselves.
+Expected<void> ClusterRun::stop_now(const std::string& why) {
+  losses_.lost.push_back("what nodes had counted and not given yet: " + why);
+  if (!answer_) return fail(ErrorCode::Io, fmt::format("stopped without an answer: {}", why));
+  finish();
+  return {};
+}
+
+void ClusterRun::finish() {
   if (answer_) {
     for (const std::string& lost : asker_->status()->lost)
       losses_.lost.push_back(lost);
@@ -188,7 +228,6 @@ Expected<void> ClusterRun::run(int stop_descriptor) {
     sink_.finish(losses_);
     sink_.flush();
   }
-  return {};
 }
 
 // Who may not ask is never answered.
