@@ -183,8 +183,10 @@ std::vector<std::string> Root::labels_there() const {
 }
 
 Status Root::status_of(const Asked& asked) const {
+  // It is over behind the last of its rows.
+  const bool is_told = asked.out.empty() || asked.phase < Phase::Done;
   Status status{.query = asked.want.query,
-                .phase = asked.out.empty() ? asked.phase : Phase::Draining,
+                .phase = is_told ? asked.phase : Phase::Draining,
                 .reason = asked.reason,
                 .answered = asked.answered,
                 .asker = asked.want.asker,
