@@ -259,7 +259,7 @@ Expected<void> ClusterRun::stand(int stop_descriptor) {
     if (!status) continue;
     if (heard_ns_ == 0) heard_ns_ = now();
     if (status->asker != asker_->name())
-      return fail(ErrorCode::Refused, fmt::format("a query '{}' is there already", request_.name));
+      return fail(ErrorCode::Refused, fmt::format("a query '{}' is there already, or was: a name is for once", request_.name));
     if (status->phase == Phase::Failed || status->phase == Phase::Done)
       return fail(ErrorCode::Io, status->reason.empty() ? "it was ended" : status->reason);
     if (asker_->silent_ns() > kRootGone)
@@ -456,7 +456,7 @@ Expected<void> stand(const ClusterRequest& request, int stop_descriptor, engine:
   CLEW_TRY(answers.begin());
   for (const AnswerSummary& one : CLEW_TRY(answers.list())) {
     if (one.query == request.name)
-      return fail(ErrorCode::Refused, fmt::format("a query '{}' is there already", request.name));
+      return fail(ErrorCode::Refused, fmt::format("a query '{}' is there already, or was: a name is for once", request.name));
   }
   NoRows nobody;
   ClusterRun run(request, nobody, notices);
