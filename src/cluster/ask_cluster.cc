@@ -45,6 +45,10 @@ constexpr uint64_t kUsualWidth = kSecond;           // Of panes that only their 
 constexpr int64_t kEventsWidth = kSecond / 2;       // Of panes of single events.
 constexpr int64_t kWindowsWidthMin = kSecond / 10;  // Of panes that windows are made from.
 
+std::string is_there_already(const std::string& name) {
+  return fmt::format("a query '{}' is there already, or was: a name is for once", name);
+}
+
 class ClusterRun {
  public:
   ClusterRun(const ClusterRequest& request, output::RowSink& sink, engine::Notices& notices)
@@ -259,7 +263,7 @@ Expected<void> ClusterRun::stand(int stop_descriptor) {
     if (!status) continue;
     if (heard_ns_ == 0) heard_ns_ = now();
     if (status->asker != asker_->name())
-      return fail(ErrorCode::Refused, fmt::format("a query '{}' is there already, or was: a name is for once", request_.name));
+      return fail(ErrorCode::Refused, is_there_already(request_.name));
     if (status->phase == Phase::Failed || status->phase == Phase::Done)
       return fail(ErrorCode::Io, status->reason.empty() ? "it was ended" : status->reason);
     if (asker_->silent_ns() > kRootGone)
@@ -456,7 +460,7 @@ Expected<void> stand(const ClusterRequest& request, int stop_descriptor, engine:
   CLEW_TRY(answers.begin());
   for (const AnswerSummary& one : CLEW_TRY(answers.list())) {
     if (one.query == request.name)
-      return fail(ErrorCode::Refused, fmt::format("a query '{}' is there already, or was: a name is for once", request.name));
+      return fail(ErrorCode::Refused, is_there_already(request.name));
   }
   NoRows nobody;
   ClusterRun run(request, nobody, notices);
