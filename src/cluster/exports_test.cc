@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sqlite3.h>
 
 #include "cluster/bus_local.h"
 #include "cluster/export_panes.h"
@@ -272,6 +273,32 @@ TEST_F(Exports, WhatWasForgottenStaysSoWhenARootBeginsAnew) {
   end_query();
   EXPECT_EQ(place_.sums(), sums());
   EXPECT_LE(place_.doubles, 1) << "what was on its way when the root was killed";
+}
+
+TEST_F(Exports, AStoreThatCannotForgetSaysSoOnce) {
+  begin_root({.keep_ns = 10 * kSecond});
+  add_node("a");
+  stand();
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open((folder_.path() + "/clew-root.sqlite").c_str(), &other), SQLITE_OK);
+  const auto run_sql = [other](const char* sql) {
+    EXPECT_EQ(sqlite3_exec(other, sql, nullptr, nullptr, nullptr), SQLITE_OK);
+  };
+  run_sql("create trigger fails before insert on forgotten begin select raise(abort, 'full'); end");
+  run(20 * kSecond);
+  const auto told = [this]() {
+    size_t times = 0;
+    for (const std::string& note : root_->take_notes())
+      times += note.starts_with("the store forgets nothing: ") ? 1 : 0;
+    return times;
+  };
+  EXPECT_EQ(told(), 1U);
+  EXPECT_GE(kept_panes(), 17U) << "the rest is written all the same";
+  run_sql("drop trigger fails");
+  run(2 * kSecond);
+  EXPECT_LE(kept_panes(), 13U);
+  EXPECT_EQ(told(), 0U);
+  (void)sqlite3_close(other);
 }
 
 TEST_F(Exports, ListsOfAnswersHaveTimesAndRefusals) {

@@ -225,7 +225,8 @@ class Root {
   int64_t next_commit_ns_ = 0;
   int64_t next_forget_ns_ = 0;
   bool is_unsafe_ = false;  // The store fails.
-  std::string forger_;      // As it was told last,
+  std::string keeps_all_;   // Why it forgets nothing, as it was told last.
+  std::string forger_;      // The same,
   std::string refused_;     // and who was refused what.
   std::string problem_;
   std::string stands_by_;  // Which root leads.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cluster/root.h"
@@ -37,7 +38,9 @@ void Root::forget() {
     CLEW_TRY(store_->commit());
     return store_->shrink();
   }();
-  if (!done) notes_.push_back("the store forgets nothing: " + done.error().message);
+  const std::string problem = done ? std::string() : done.error().message;
+  const bool is_told = std::exchange(keeps_all_, problem) == problem;
+  if (!done && !is_told) notes_.push_back("the store forgets nothing: " + problem);
 }
 
 Expected<void> Root::forget_old() {

@@ -91,24 +91,28 @@ class Store::Database {
     return step(statement.get()) ? sqlite3_column_int64(statement.get(), 0) : 0;
   }
   void begin() {
-    if (!std::exchange(is_open_, true)) run("begin immediate");
+    if (!is_in_transaction()) run("begin immediate");
   }
   Expected<void> commit() {
-    if (!std::exchange(is_open_, false)) return {};
-    run("commit");
-    if (problem_.empty()) return {};
-    auto failed = take_problem();
-    run("rollback");
-    problem_.clear();
-    return failed;
+    if (is_in_transaction()) run("commit");
+    if (failed()) return take_problem();
+    return {};
   }
   [[nodiscard]] bool failed() const { return !problem_.empty(); }
+  // Nothing of what it was part of stays: what is written next is a transaction of its own.
   tl::unexpected<Error> take_problem() {
-    return fail(ErrorCode::Io, fmt::format("{}: {}", file_, std::exchange(problem_, {})));
+    auto failed = fail(ErrorCode::Io, fmt::format("{}: {}", file_, std::exchange(problem_, {})));
+    if (is_in_transaction()) run("rollback");
+    problem_.clear();
+    return failed;
   }
   void hold(FileDescriptor lock) { lock_ = std::move(lock); }
 
  private:
+  // It knows best: where a disk is full or fails, it has rolled back by itself.
+  [[nodiscard]] bool is_in_transaction() const {
+    return database_ != nullptr && sqlite3_get_autocommit(database_.get()) == 0;
+  }
   void check(int result) {
     if (result != SQLITE_OK && result != SQLITE_DONE && problem_.empty())
       problem_ = sqlite3_errmsg(database_.get());
@@ -118,7 +122,6 @@ class Store::Database {
   FileDescriptor lock_;
   std::unique_ptr<sqlite3, Closes> database_;
   std::string problem_;
-  bool is_open_ = false;
 };
 
 namespace {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a root knows, in a file that outlives it: which partials are merged, and into what. All that
 // one commit() writes is there, or none of it, whatever happens to the root or its machine; only
-// behind it nodes may forget. One thread calls all functions.
+// behind it nodes may forget. Whichever function says an error, nothing is there of what was put
+// since the last commit. One thread calls all functions.
 #pragma once
 
 #include <cstdint>
@@ -102,7 +103,7 @@ class Store {
   void forget_query(const std::string& query);
   // Behind a commit: gives some of what is free back to the file system.
   Expected<void> shrink();
-  // Errors: nothing of it is there, and what was put since can be put again.
+  // Errors: what was put since the last one can be put again.
   Expected<void> commit();
 
  private:
