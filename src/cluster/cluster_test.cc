@@ -2,7 +2,9 @@
 // Nodes, a root and an asker on a bus inside one process. What the asker gets is compared with what
 // the nodes' sessions have counted.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -24,7 +26,9 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 class Cluster : public testing::Test {
  protected:
@@ -623,6 +627,53 @@ TEST_F(Cluster, NamesWhatANodeHadNoRoomToKeep) {
   ASSERT_TRUE(finish());
   EXPECT_EQ(asker_->rows, truth_);
   EXPECT_THAT(StoreAnswers(*store).read("q1", 1, 1).value().gaps, is_lost);
+  root_.reset();
+}
+
+// More of them than a status can have: those that are left out are counted, and when they were.
+TEST_F(Cluster, SaysHowManyGapsItDoesNotName) {
+  (void)setenv("TZ", "UTC", 1);
+  tzset();
+  const TestFolder folder;
+  const std::unique_ptr<Store> store = Store::open(folder.path()).value();
+  root_ = std::make_unique<TestRoot>(hub().connect(), "r1", clock_, store.get());
+  ASSERT_TRUE(root_->root.begin());
+  add_node("a");
+  ask();
+  run(3 * kSecond);
+  const auto end = hub().connect();
+  const auto want = end->get(bucket_of("default"), want_key("q1"));
+  ASSERT_TRUE(want && *want);
+  Beat said{.node = "full", .log = end->ends(partials_log("default")).value().log};
+  said.queries = {{.query = "q1",
+                   .revision = read_as<Control>((*want)->bytes).value().revision,
+                   .state = NodeState::Closed}};
+  const auto say = [&](Pane first, Pane last) {
+    said.queries[0].lost.clear();
+    for (Pane pane = first; pane <= last; pane += 2)
+      said.queries[0].lost.push_back({.first = pane, .last = pane});
+    ASSERT_TRUE(end->publish(Subjects("default").beat("full"), to_bytes(said)));
+    run(kSecond);
+  };
+  say(2, 1'400);
+  EXPECT_THAT(status().gaps, SizeIs(700));
+  EXPECT_THAT(status().lost, IsEmpty());
+  ++said.incarnation.start_ns;
+  say(1'402, 2'200);
+  EXPECT_THAT(status().gaps, SizeIs(1'000));
+  const auto is_said =
+      Contains("intervals of nodes in 100 more gaps than are named, from 00:00:02 to 00:03:21");
+  EXPECT_THAT(status().lost, is_said);
+  // Those that are kept of lives before are as few.
+  ++said.incarnation.start_ns;
+  say(2'202, 2'206);
+  EXPECT_THAT(status().lost,
+              Contains("intervals of nodes in 103 more gaps than are named, from 00:00:02 to "
+                       "00:03:27"));
+  ASSERT_TRUE(finish());
+  const AnswerPart kept = StoreAnswers(*store).read("q1", 1, 1).value();
+  EXPECT_THAT(kept.gaps, SizeIs(1'000));
+  EXPECT_THAT(kept.lost, Contains(HasSubstr("in 103 more gaps")));
   root_.reset();
 }
 

@@ -4,33 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cluster/clock.h"
+#include "cluster/node_gaps.h"
 
 namespace clew::cluster {
 namespace {
-
-// Those of one node that touch are one.
-std::vector<NodeGap> joined(std::vector<NodeGap> gaps) {
-  std::sort(gaps.begin(), gaps.end(), [](const NodeGap& one, const NodeGap& other) {
-    return std::tie(one.node, one.panes.first) < std::tie(other.node, other.panes.first);
-  });
-  std::vector<NodeGap> all;
-  for (NodeGap& gap : gaps) {
-    const bool goes_on =
-        !all.empty() && all.back().node == gap.node && all.back().panes.last >= gap.panes.first - 1;
-    if (goes_on) {
-      all.back().panes.last = std::max(all.back().panes.last, gap.panes.last);
-    } else {
-      all.push_back(std::move(gap));
-    }
-  }
-  return all;
-}
 
 std::string time_of_day(int64_t time_ns) {
   const time_t seconds = time_ns / kSecond;

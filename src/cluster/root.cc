@@ -454,6 +454,7 @@ void Root::commit() {
 Expected<void> Root::write() {
   bool has_news = false;
   for (auto& [query, asked] : asked_) {
+    GapsCut cut;  // Status::lost names it.
     has_news = store_exported(asked) || has_news;
     const bool is_as_stored =
         asked.stored_phase == asked.phase && asked.is_answered_stored != asked.answered.empty();
@@ -465,7 +466,7 @@ Expected<void> Root::write() {
                             .answered = asked.answered,
                             .schema = asked.schema,
                             .lost = status_of(asked).lost,
-                            .dropped = dropped_of(asked),
+                            .dropped = dropped_of(asked, cut),
                             .refused = refused_text(status_of(asked).refusals),
                             .begun = asked.begun,
                             .given = asked.given});

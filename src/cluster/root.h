@@ -19,6 +19,7 @@
 #include "cluster/given_panes.h"
 #include "cluster/merge.h"
 #include "cluster/message.h"
+#include "cluster/node_gaps.h"
 #include "cluster/roles.h"
 #include "cluster/row_queue.h"
 #include "cluster/signing.h"
@@ -120,6 +121,7 @@ class Root {
     std::vector<std::string> lost{};
     // By lives of nodes that have ended, as a store has it, and what the merge had no room for.
     std::vector<NodeGap> dropped{};
+    GapsCut cut{};         // Of these, what were too many.
     bool has_news = true;  // For the asker.
   };
 
@@ -187,8 +189,8 @@ class Root {
   [[nodiscard]] Status status_of(const Asked& asked) const;
   [[nodiscard]] std::vector<std::string> labels_there() const;
   [[nodiscard]] std::vector<std::string> skewed(const Asked& asked) const;
-  [[nodiscard]] std::vector<NodeGap> gaps_of(const Asked& asked) const;
-  static std::vector<NodeGap> dropped_of(const Asked& asked);
+  std::vector<NodeGap> gaps_of(const Asked& asked, GapsCut& cut) const;
+  static std::vector<NodeGap> dropped_of(const Asked& asked, GapsCut& cut);
   [[nodiscard]] Pane closed_by_all(const Asked& asked) const;
   [[nodiscard]] bool is_alive(const Member& member) const;
   [[nodiscard]] Control greeting() const;

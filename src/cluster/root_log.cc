@@ -204,7 +204,8 @@ void Root::take(const Entry& entry) {
   asked->second.has_merged = true;
   if (!merged) asked->second.strangers[partial->node] = merged.error().message;
   for (NodeGap& gap : asked->second.merge.take_left_out())
-    asked->second.dropped.push_back(std::move(gap));
+    add_gap(asked->second.dropped, std::move(gap));
+  keep_latest(asked->second.dropped, asked->second.cut);
 }
 
 }  // namespace clew::cluster

@@ -60,19 +60,20 @@ Expected<AnswerPart> Root::part_of_answer(const Read& read) const {
   if (store_ != nullptr) {
     AnswerPart part = CLEW_TRY(StoreAnswers(*store_).read(read.query, read.first, read.last));
     // Who is away at present is not in the store.
-    if (found != asked_.end()) part.gaps = gaps_of(found->second);
+    if (found != asked_.end()) part.gaps = status_of(found->second).gaps;
     return part;
   }
   if (found == asked_.end()) return fail(ErrorCode::NotFound, "no such query");
   const Asked& asked = found->second;
   aggregate::Table losses(aggregate::TableSchema{});
   losses.losses = asked.merge.losses();
+  Status status = status_of(asked);
   AnswerPart part{.want = asked.want,
                   .phase = asked.phase,
                   .answered = asked.answered,
                   .losses = aggregate::to_bytes(losses),
-                  .lost = status_of(asked).lost,
-                  .gaps = gaps_of(asked)};
+                  .lost = std::move(status.lost),
+                  .gaps = std::move(status.gaps)};
   const std::vector<PaneTable> given = asked.merge.given();
   if (asked.want.gives == Gives::AtEnd) {
     if (asked.merge.total()) part.total = aggregate::to_bytes(*asked.merge.total());

@@ -27,14 +27,8 @@ constexpr size_t kRefusalsTold = 20;
 constexpr size_t kRangesTold = 8;  // Of a node.
 constexpr size_t kLostTold = 20;
 constexpr size_t kLostKept = 100;  // Of nodes that were begun anew.
-constexpr ptrdiff_t kGapsTold = 1000;
 constexpr size_t kUnreadMax = 1000;
 constexpr int64_t kSkewAllowed = kSecond / 2;  // Messages take their time.
-
-// The latest ones, if there are too many.
-void keep_latest(std::vector<NodeGap>& gaps) {
-  if (std::ssize(gaps) > kGapsTold) gaps.erase(gaps.begin(), gaps.end() - kGapsTold);
-}
 
 std::string time_of(int64_t ns) {
   return fmt::format("{:%H:%M:%S}", fmt::localtime(static_cast<time_t>(ns / kSecond)));
@@ -68,7 +62,7 @@ void Root::keep_lost(const std::string& node) {
     if (said == asked.nodes.end()) continue;
     if (asked.lost.size() < kLostKept)
       tell_merged(node, said->second, panes_of(asked.want), asked.lost);
-    asked.dropped = dropped_of(asked);
+    asked.dropped = dropped_of(asked, asked.cut);
     said->second.lost.clear();
     said->second.merged.clear();
   }
@@ -108,7 +102,7 @@ void Root::note_unread(const Message& message, const Error& why) {
 
 // Of nodes that were killed and begun anew, that are not heard any more, or whose session has gone;
 // of those alone that had begun to count.
-std::vector<NodeGap> Root::gaps_of(const Asked& asked) const {
+std::vector<NodeGap> Root::gaps_of(const Asked& asked, GapsCut& cut) const {
   const auto is_gone = [&](const std::string& node, const Incarnation& incarnation) {
     const auto life = asked.lives.find(node);
     const auto member = members_.find(node);
@@ -119,20 +113,20 @@ std::vector<NodeGap> Root::gaps_of(const Asked& asked) const {
   };
   std::vector<NodeGap> gaps =
       asked.given ? asked.merge.gaps(*asked.given, is_gone) : std::vector<NodeGap>();
-  const std::vector<NodeGap> dropped = dropped_of(asked);
+  const std::vector<NodeGap> dropped = dropped_of(asked, cut);
   gaps.insert(gaps.end(), dropped.begin(), dropped.end());
-  keep_latest(gaps);
+  keep_latest(gaps, cut);
   return gaps;
 }
 
 // What nodes had no room to keep, of all their lives.
-std::vector<NodeGap> Root::dropped_of(const Asked& asked) {
+std::vector<NodeGap> Root::dropped_of(const Asked& asked, GapsCut& cut) {
   std::vector<NodeGap> gaps = asked.dropped;
   for (const auto& [node, said] : asked.nodes) {
     for (const PaneRange& panes : said.lost)
       gaps.push_back({.node = node, .panes = panes});
   }
-  keep_latest(gaps);
+  keep_latest(gaps, cut);
   return gaps;
 }
 
@@ -219,7 +213,8 @@ Status Root::status_of(const Asked& asked) const {
   status.lost = asked.lost;
   for (const auto& [node, said] : asked.nodes)
     tell_merged(node, said, panes_of(asked.want), status.lost);
-  status.gaps = gaps_of(asked);
+  GapsCut cut = asked.cut;
+  status.gaps = gaps_of(asked, cut);
   for (std::string& text : skewed(asked))
     status.lost.push_back(std::move(text));
   if (asked.merge.late() != 0)
@@ -234,6 +229,10 @@ Status Root::status_of(const Asked& asked) const {
     const size_t more = status.lost.size() - kLostTold;
     status.lost.resize(kLostTold);
     status.lost.push_back(fmt::format("and {} more of this kind", more));
+  }
+  if (cut.gaps != 0) {
+    status.lost.push_back(fmt::format("intervals of nodes in {} more gaps than are named, from {}",
+                                      cut.gaps, times_of({cut.panes}, panes_of(asked.want))));
   }
   return status;
 }
