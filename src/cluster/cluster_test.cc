@@ -14,6 +14,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include "cluster/bus_local.h"
 #include "cluster/names.h"
@@ -335,6 +336,33 @@ TEST_F(Cluster, HasAStandingQueryCountAgainBehindALeaseWithoutARoot) {
   EXPECT_FALSE(nodes_["a"]->node.is_done());
   EXPECT_GT(truth_.size(), before + 5);
   ASSERT_TRUE(finish());
+}
+
+// Who cannot take over says so, and does not stand in the way of who can.
+TEST_F(Cluster, HasAnotherRootWhereTheStoreOfOneIsDamaged) {
+  const TestFolder folder;
+  const std::unique_ptr<Store> store = Store::open(folder.path()).value();
+  store->put(StoredQuery{.want = {.query = "q0", .text = kFakeText}, .phase = Phase::Running});
+  ASSERT_TRUE(store->commit());
+  sqlite3* file = nullptr;
+  ASSERT_EQ(sqlite3_open((folder.path() + "/clew-root.sqlite").c_str(), &file), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(file, "update query set want = x'01'", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  (void)sqlite3_close(file);
+  TestRoot damaged(hub().connect(), "r1", clock_, store.get());
+  ASSERT_TRUE(damaged.root.begin());
+  EXPECT_FALSE(damaged.root.leads());
+  for (const int64_t end = clock_.now + 10 * kSecond; clock_.now < end; step())
+    damaged.root.turn();
+  EXPECT_NE(damaged.root.problem(), "");
+  EXPECT_THAT(damaged.root.take_notes(),
+              ElementsAre("this root cannot take over, and leaves it to another one: " +
+                          damaged.root.problem()));
+  add_root("r2");
+  for (const int64_t end = clock_.now + 4 * kSecond; clock_.now < end; step())
+    damaged.root.turn();
+  EXPECT_TRUE(root_->root.leads());
+  EXPECT_FALSE(damaged.root.leads());
 }
 
 // What a store has is its root's: nodes would forget what is nowhere else.

@@ -128,6 +128,7 @@ class Root {
   // Leading.
   void lead();
   Expected<void> take_over();
+  void give_back(const Error& why);
   void look_at_want();
   [[nodiscard]] bool has_stored_queries();
   Asked& add(const Control& want);

@@ -43,12 +43,12 @@ void Root::lead() {
   if (put) leader_revision_ = *put;
   if (!put) tell_problem(put.error());
   if (put) renewed_ns_ = now;
-  if (put) problem_.clear();
+  if (put && leads_) problem_.clear();
   // Whether it happened is seen the next time.
   if (!put || leads_) return;
-  const auto taken = take_over();
-  leads_ = taken.has_value();
-  if (!leads_) return;
+  if (const auto taken = take_over(); !taken) return give_back(taken.error());
+  leads_ = true;
+  problem_.clear();
   notes_.emplace_back("this root leads");
   stands_by_.clear();
   // Who is there?
@@ -81,6 +81,14 @@ bool Root::has_stored_queries() {
     const auto control = read_as<Control>((*entry)->bytes);
     return control && control->has_store && control->is_standing;
   });
+}
+
+// Another one may be able to take over, and is first.
+void Root::give_back(const Error& why) {
+  next_lead_ns_ = clock_.monotonic_ns() + 2 * kLeadPeriod;
+  (void)bus_.put(bucket_of(options_.tenant), kRootKey, {}, leader_revision_);
+  if (std::exchange(problem_, why.message) == why.message) return;
+  notes_.push_back("this root cannot take over, and leaves it to another one: " + why.message);
 }
 
 Expected<void> Root::leave() {
