@@ -61,9 +61,9 @@ bool fits(const Value& value, const query::Type& type) {
   if (std::holds_alternative<std::monostate>(value)) return true;
   switch (type.kind) {
     case TypeKind::Integer:
+      return std::holds_alternative<int64_t>(value) || std::holds_alternative<uint64_t>(value);
     case TypeKind::Float:
-      return std::holds_alternative<int64_t>(value) || std::holds_alternative<uint64_t>(value) ||
-             std::holds_alternative<double>(value);
+      return std::holds_alternative<double>(value);
     case TypeKind::String:
     case TypeKind::Bytes:
     case TypeKind::Symbol:

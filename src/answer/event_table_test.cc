@@ -117,6 +117,29 @@ TEST(EventTable, LeavesOutWhatNobodyWants) {
 }
 
 // Whoever has sent them: operators get what they can work with, or nothing.
+TEST(EventTable, RefusesNumbersOfAnotherKind) {
+  const auto is_taken = [](query::TypeKind kind, const Value& value) {
+    query::Query query = query_of_events();
+    query.values[1].expression.type.kind = kind;
+    EventTable events = table_of_events();
+    add(events, "f", 1, 1);
+    const Table right = events.take();
+    aggregate::Key key = right.cells().begin()->first;
+    key[kEventOwnKeys + 1] = value;
+    Table table(right.schema());
+    table.add(key, {});
+    return give_events(table, query, [](RowBatch&) {}).has_value();
+  };
+  for (const Value& whole : {Value(int64_t{-1}), Value(uint64_t{1})}) {
+    EXPECT_TRUE(is_taken(query::TypeKind::Integer, whole));
+    EXPECT_FALSE(is_taken(query::TypeKind::Float, whole));
+  }
+  EXPECT_TRUE(is_taken(query::TypeKind::Float, 1.5));
+  EXPECT_FALSE(is_taken(query::TypeKind::Integer, 1.5));
+  EXPECT_TRUE(is_taken(query::TypeKind::Integer, {}));
+  EXPECT_TRUE(is_taken(query::TypeKind::Float, {}));
+}
+
 TEST(EventTable, RefusesOtherRows) {
   const query::Query query = query_of_events();
   const auto is_refused = [&query](Table table) {
