@@ -18,9 +18,9 @@ namespace {
 
 constexpr int64_t kBeatPeriod = kSecond;
 constexpr int64_t kRetry = kSecond / 4;
+constexpr int64_t kSendTurn = kSecond / 5;
 constexpr int64_t kNamesakeWait = 3 * kSecond;
 constexpr int64_t kPauseMost = 60 * kSecond;
-constexpr size_t kTakenMost = 10'000;
 
 // Empty: there is none.
 template <typename T>
@@ -60,11 +60,9 @@ void Node::turn() {
   if (!is_want_known_ && was_connected_ && clock_.monotonic_ns() >= next_read_ns_) read_want();
   expire();
   rearm();
-  for (auto& [query, task] : tasks_) {
+  for (auto& [query, task] : tasks_)
     take(task);
-    send(task);
-  }
-  send_heritage();
+  send_all();
   forget_closed();
   if (wants_beat_ || clock_.monotonic_ns() >= next_beat_ns_) beat();
 }
@@ -133,8 +131,6 @@ void Node::forget(const SafePanes& safe) {
 
 void Node::hear(const Again& again) {
   send_again(again.panes, &again);
-  const auto task = tasks_.find(again.query);
-  if (task != tasks_.end()) send(task->second);
 }
 
 // Answers to another life of this name: some to the one before us may be on their way, but not for
@@ -508,8 +504,29 @@ void Node::close(Task& task, const std::string& why) {
 
 // --- what goes out -------------------------------------------------------------------------------
 
-void Node::send(Task& task) {
-  const bool has_sent = task.outbox.send(bus_, subjects_, clock_, log_);
+// By turns, and all within one while: a root believes that who does not beat has gone. A server
+// that does not answer lets each that is sent wait.
+void Node::send_all() {
+  const int64_t until = clock_.monotonic_ns() + kSendTurn;
+  std::vector<std::pair<Task*, Heritage*>> all;
+  all.reserve(tasks_.size() + heritage_.size());
+  for (auto& [query, task] : tasks_)
+    all.emplace_back(&task, nullptr);
+  for (Heritage& one : heritage_)
+    all.emplace_back(nullptr, &one);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto [task, left] = all[(next_sender_ + i) % all.size()];
+    if (clock_.monotonic_ns() >= next_beat_ns_) beat();
+    task != nullptr ? send(*task, until) : send(*left, until);
+    if (clock_.monotonic_ns() <= until) continue;
+    next_sender_ = (next_sender_ + i + 1) % all.size();
+    break;
+  }
+  std::erase_if(heritage_, [](const Heritage& each) { return each.outbox.spill().empty(); });
+}
+
+void Node::send(Task& task, int64_t until_ns) {
+  const bool has_sent = task.outbox.send(bus_, subjects_, clock_, log_, until_ns);
   const std::string about =
       fmt::format("query {}: what is counted cannot be sent, and is kept", task.want.query);
   if (has_sent) complain(about, "");
@@ -565,26 +582,6 @@ void Node::beat() {
   }
   add_heritage(said);
   if (!bus_.publish(subjects_.beat(options_.name), to_bytes(said))) wants_beat_ = true;
-}
-
-// Nobody waits for what has ended and is safe. What no root takes is kept for a lease, and what was
-// not sent until it is.
-void Node::forget_closed() {
-  const int64_t now = clock_.monotonic_ns();
-  for (auto each = tasks_.begin(); each != tasks_.end();) {
-    Task& task = each->second;
-    const bool is_over = task.session == nullptr && !task.is_wanted;
-    const bool is_old = now - task.ended_ns > static_cast<int64_t>(task.want.lease_ns);
-    const bool is_safe = task.outbox.spill().empty();
-    if (!is_over || !(is_old || (is_safe && now - task.ended_ns > 2 * kBeatPeriod))) {
-      ++each;
-      continue;
-    }
-    if (task.taken != kNoPane && taken_.size() < kTakenMost)
-      taken_[{task.want.query, task.want.revision}] = task.taken;
-    if (!is_safe) heritage_.push_back({.outbox = std::move(task.outbox)});
-    each = tasks_.erase(each);
-  }
 }
 
 }  // namespace clew::cluster

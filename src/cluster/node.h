@@ -119,8 +119,9 @@ class Node {
   void take(Task& task);
   void take(Task& task, Frame& frame);
   void close(Task& task, const std::string& why);
-  void send(Task& task);
-  void send_heritage();
+  void send_all();
+  void send(Task& task, int64_t until_ns);
+  void send(Heritage& one, int64_t until_ns);
   void add_heritage(Beat& said) const;
   void tell_refusal(const Error& error);
   void beat();
@@ -144,6 +145,7 @@ class Node {
   std::map<std::string, Task> tasks_;                       // By query.
   std::map<std::pair<std::string, uint64_t>, Pane> taken_;  // Of tasks that are forgotten.
   std::vector<Heritage> heritage_;
+  size_t next_sender_ = 0;  // Of tasks, and behind these of heritage.
   int64_t next_beat_ns_ = 0;
   int64_t next_read_ns_ = 0;  // Of what is wanted, where that is not known.
   int64_t heard_ns_;          // When a root answered last.

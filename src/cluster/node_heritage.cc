@@ -15,6 +15,8 @@ namespace {
 // For a mark of what was sent: a root that knows the query answers within a second.
 constexpr int64_t kHeritageWait = 60 * kSecond;
 constexpr int64_t kHeritageAgain = 5 * kSecond;
+constexpr int64_t kSafeWait = 2 * kSecond;  // Its last beat may be lost.
+constexpr size_t kTakenMost = 10'000;
 
 }  // namespace
 
@@ -74,20 +76,37 @@ void Node::add_heritage(Beat& said) const {
 }
 
 // Until it is marked, or no root knows the query any more.
-void Node::send_heritage() {
+void Node::send(Heritage& one, int64_t until_ns) {
   constexpr Pane kAll = std::numeric_limits<Pane>::max();
   const int64_t now = clock_.monotonic_ns();
-  for (Heritage& one : heritage_) {
-    (void)one.outbox.send(bus_, subjects_, clock_, log_);
-    const bool is_sent = one.outbox.spill().next() == nullptr;
-    if (is_sent && one.sent_ns == 0) one.sent_ns = now;
-    if (is_sent && now - one.sent_ns > kHeritageWait) one.outbox.spill().forget(kAll);
-    // No beat names it, so nobody asks for it again.
-    if (is_sent && now - one.again_ns > kHeritageAgain) {
-      if (std::exchange(one.again_ns, now) != 0) one.outbox.send_again({kAllPanes});
-    }
+  (void)one.outbox.send(bus_, subjects_, clock_, log_, until_ns);
+  const bool is_sent = one.outbox.spill().next() == nullptr;
+  if (is_sent && one.sent_ns == 0) one.sent_ns = now;
+  if (is_sent && now - one.sent_ns > kHeritageWait) one.outbox.spill().forget(kAll);
+  // No beat names it, so nobody asks for it again.
+  if (is_sent && now - one.again_ns > kHeritageAgain) {
+    if (std::exchange(one.again_ns, now) != 0) one.outbox.send_again({kAllPanes});
   }
-  std::erase_if(heritage_, [](const Heritage& each) { return each.outbox.spill().empty(); });
+}
+
+// Nobody waits for what has ended and is safe. What no root takes is kept for a lease, and what was
+// not sent until it is.
+void Node::forget_closed() {
+  const int64_t now = clock_.monotonic_ns();
+  for (auto each = tasks_.begin(); each != tasks_.end();) {
+    Task& task = each->second;
+    const bool is_over = task.session == nullptr && !task.is_wanted;
+    const bool is_old = now - task.ended_ns > static_cast<int64_t>(task.want.lease_ns);
+    const bool is_safe = task.outbox.spill().empty();
+    if (!is_over || !(is_old || (is_safe && now - task.ended_ns > kSafeWait))) {
+      ++each;
+      continue;
+    }
+    if (task.taken != kNoPane && taken_.size() < kTakenMost)
+      taken_[{task.want.query, task.want.revision}] = task.taken;
+    if (!is_safe) heritage_.push_back({.outbox = std::move(task.outbox)});
+    each = tasks_.erase(each);
+  }
 }
 
 }  // namespace clew::cluster

@@ -13,12 +13,12 @@ namespace clew::cluster {
 namespace {
 
 constexpr int64_t kSendRetry = kSecond / 4;
-constexpr int64_t kSendTurn = kSecond / 5;
 constexpr std::string_view kShard = "0";  // There are no relays.
 
 }  // namespace
 
-bool Outbox::send(Bus& bus, const Subjects& subjects, const Clock& clock, uint64_t log) {
+bool Outbox::send(Bus& bus, const Subjects& subjects, const Clock& clock, uint64_t log,
+                  int64_t until_ns) {
   const int64_t begin = clock.monotonic_ns();
   if (begin < next_ns_) return false;
   if (log == 0) {
@@ -50,7 +50,7 @@ bool Outbox::send(Bus& bus, const Subjects& subjects, const Clock& clock, uint64
     kept->is_sent = true;
     sent_ = std::max(sent_, kept->pane);
     // Beats and other queries want their turn.
-    if (clock.monotonic_ns() - begin <= kSendTurn) continue;
+    if (clock.monotonic_ns() <= until_ns) continue;
     next_ns_ = clock.monotonic_ns() + 1;
     return true;
   }

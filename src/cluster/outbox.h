@@ -25,9 +25,10 @@ class Outbox {
   [[nodiscard]] Spill& spill() { return spill_; }
   [[nodiscard]] const Spill& spill() const { return spill_; }
 
-  // Some of what waits, for a bounded time. Whether something was sent, or given up.
+  // Some of what waits. Whether something was sent, or given up.
   // `log`: which one is there, as a root says; 0: it is not known, and nothing can be sent.
-  bool send(Bus& bus, const Subjects& subjects, const Clock& clock, uint64_t log);
+  // `until_ns`: behind this moment nothing is begun but the first (CLOCK_MONOTONIC).
+  bool send(Bus& bus, const Subjects& subjects, const Clock& clock, uint64_t log, int64_t until_ns);
   // These are wanted once more, and what was said of them holds no more.
   void send_again(const std::vector<PaneRange>& panes);
   // This pane and all before it were sent, of those that were there.
