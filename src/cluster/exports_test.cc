@@ -44,6 +44,7 @@ class Place final : public output::OtlpPlace {
     }
     if (request.mark != 0) mark = request.mark;
   }
+  void uncorrected(uint64_t count) override { uncorrected_values += count; }
   [[nodiscard]] std::optional<uint64_t> done(const std::string&) const override { return mark; }
 
   // Of each node, where a point that comes again is the same one.
@@ -57,6 +58,7 @@ class Place final : public output::OtlpPlace {
   bool takes = true;
   std::map<std::pair<std::string, std::string>, uint64_t> points;  // By node and begin.
   int doubles = 0;
+  uint64_t uncorrected_values = 0;
   std::optional<uint64_t> mark;
 };
 
@@ -178,6 +180,25 @@ TEST_F(Exports, OfNodesThatAreLateGoWithLaterIntervals) {
   end_query();
   EXPECT_EQ(place_.sums(), sums());
   EXPECT_EQ(place_.doubles, 0) << "no two points of a series have one time";
+}
+
+// Its first intervals come behind those of a node that has begun later.
+TEST_F(Exports, HaveWhatANodeCountedBeforeAllOthersAndTellsLast) {
+  begin_root();
+  add_node("b");
+  stand();
+  run(3 * kSecond / 2);
+  away_ = {"b"};
+  run(3 * kSecond);
+  add_node("a");
+  run(12 * kSecond);
+  ASSERT_GT(place_.sums()["a"], 0U);
+  away_.clear();
+  run(10 * kSecond);
+  end_query();
+  EXPECT_EQ(place_.sums(), sums());
+  EXPECT_EQ(place_.doubles, 0);
+  EXPECT_EQ(place_.uncorrected_values, 0U);
 }
 
 TEST_F(Exports, GoOnWhereTheReceiverWasWhenARootIsKilled) {

@@ -2,6 +2,7 @@
 #include "output/metric_rows.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -158,16 +159,8 @@ void MetricRows::row(std::span<const Value> values) {
 
 std::vector<MetricRow> MetricRows::end_interval(const Interval& interval) {
   if (shape_.by_window) return give_windows(interval);
-  const auto known = std::find_if(given_.begin(), given_.end(), [&](const Given& each) {
-    return each.number == interval.number;
-  });
-  if (known != given_.end()) {
-    correct(*known);
-    return {};
-  }
-  if (interval.number <= last_ && last_ != 0) {
-    uncorrected_ += rows_.size() * shape_.metrics.size();
-    rows_.clear();
+  if (last_ && interval.number <= *last_) {
+    correct(interval.number);
     return {};
   }
   last_ = interval.number;
@@ -194,31 +187,51 @@ std::vector<MetricRow> MetricRows::end_interval(const Interval& interval) {
 void MetricRows::keep(uint64_t number) {
   kept_ += rows_.size() * shape_.metrics.size();
   given_.push_back({.number = number, .rows = std::exchange(rows_, {})});
+  forget();
+}
+
+void MetricRows::forget() {
   while (kept_ > kKeptMax && given_.size() > 1) {
     kept_ -= given_.front().rows.size() * shape_.metrics.size();
+    forgotten_ = given_.front().number;
     given_.pop_front();
   }
 }
 
-void MetricRows::correct(Given& given) {
-  for (auto& [key, row] : std::exchange(rows_, {})) {
-    const auto before = given.rows.find(key);
-    if (before == given.rows.end()) {
-      carry(key, row);
-      kept_ += shape_.metrics.size();
-      given.rows.emplace(key, std::move(row));
-      continue;
-    }
-    std::vector<Value> difference = row;
-    for (const MetricColumn& metric : shape_.metrics) {
-      Value& value = difference[metric.column];
-      const Value& told = before->second[metric.column];
-      if (metric.kind == MetricKind::Gauge && value != told) ++uncorrected_;
-      if (metric.kind != MetricKind::Gauge) subtract_metric(value, told);
-    }
-    carry(key, difference);
-    before->second = std::move(row);
+// Also one that was never told: it began behind others, as of a node that was away.
+void MetricRows::correct(uint64_t number) {
+  if (forgotten_ && number <= *forgotten_) {
+    uncorrected_ += rows_.size() * shape_.metrics.size();
+    rows_.clear();
+    return;
   }
+  // From the back: mostly it is one of the last.
+  auto given = given_.end();
+  while (given != given_.begin() && std::prev(given)->number >= number)
+    --given;
+  if (given == given_.end() || given->number != number)
+    given = given_.insert(given, {.number = number});
+  for (auto& [key, row] : std::exchange(rows_, {}))
+    correct_row(*given, key, std::move(row));
+  forget();
+}
+
+void MetricRows::correct_row(Given& given, const std::string& key, std::vector<Value> row) {
+  const auto before = given.rows.find(key);
+  const bool is_new = before == given.rows.end();
+  std::vector<Value> difference = row;
+  for (const MetricColumn& metric : shape_.metrics) {
+    Value& value = difference[metric.column];
+    const Value told = is_new ? Value{} : before->second[metric.column];
+    if (metric.kind != MetricKind::Gauge) {
+      subtract_metric(value, told);
+    } else if (value != told) {
+      ++uncorrected_;
+    }
+  }
+  carry(key, difference);
+  if (is_new) kept_ += shape_.metrics.size();
+  given.rows.insert_or_assign(key, std::move(row));
 }
 
 // Of what does not add up a row that was not there is told no more, either.

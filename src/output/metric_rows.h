@@ -6,7 +6,7 @@
 // A row that comes again, whole, with more in it, as late tables of nodes do (an interval
 // whose number was there before), is the difference: of what adds up it goes with the next
 // interval, so that no receiver sees two points of one time, which most of them drop, and sums are
-// exact. What does not add up (a maximum, a quantile) stays as it was told, and is
+// exact. What does not add up (a maximum, a quantile) stays as it was told, or untold, and is
 // counted.
 //
 // Windows (query/window.h) are different: each row says all of its window, and windows may overlap.
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -89,19 +90,22 @@ class MetricRows {
     Rows rows{};
   };
 
-  void correct(Given& given);
+  void correct(uint64_t number);
+  void correct_row(Given& given, const std::string& key, std::vector<aggregate::Value> row);
   void carry(const std::string& key, const std::vector<aggregate::Value>& row);
   std::vector<MetricRow> give_windows(const Interval& interval);
   void keep(uint64_t number);
+  void forget();
 
   std::vector<aggregate::Column> columns_;
   MetricShape shape_;
   Rows rows_;                                           // Of the interval that is open.
   std::vector<std::vector<aggregate::Value>> windows_;  // The same, where they have windows.
   Rows carried_;
-  std::deque<Given> given_;
+  std::deque<Given> given_;  // By their numbers.
   size_t kept_ = 0;
-  uint64_t last_ = 0;
+  std::optional<uint64_t> last_;
+  std::optional<uint64_t> forgotten_;  // This one and those before it.
   int64_t last_end_ns_ = 0;
   uint64_t uncorrected_ = 0;
 };

@@ -76,7 +76,34 @@ TEST_F(Rows, ThatComeAgainGoWithTheNextIntervalAsTheDifference) {
   EXPECT_THAT(end(1), ElementsAre());
   row({std::string("a"), int64_t{1}, int64_t{5}});
   EXPECT_THAT(end(2), ElementsAre("a 5 5 20", "late 3  20")) << "7 - 3 + 1, and 3";
-  EXPECT_EQ(rows_.uncorrected(), 1U) << "the worst of a";
+  EXPECT_EQ(rows_.uncorrected(), 2U) << "the worst of a, and of late, which is not told at all";
+}
+
+TEST_F(Rows, ThatComeLateWithoutAWorstHaveNoneToCorrect) {
+  begin(counted());
+  row({std::string("a"), int64_t{3}, int64_t{9}});
+  (void)end(1);
+  row({std::string("a"), int64_t{3}, int64_t{9}});
+  row({std::string("late"), int64_t{2}, Value{}});
+  (void)end(1);
+  EXPECT_EQ(rows_.uncorrected(), 0U);
+  EXPECT_THAT(finish(), ElementsAre("a 0  20", "late 2  20"));
+}
+
+// A node that was alone with them comes back behind others that have begun later.
+TEST_F(Rows, OfIntervalsBeforeTheFirstThatWereNeverToldGoWithTheNext) {
+  begin(counted());
+  row({std::string("a"), int64_t{1}, int64_t{9}});
+  EXPECT_THAT(end(5), ElementsAre("a 1 9 50"));
+  row({std::string("b"), int64_t{4}, int64_t{7}});
+  EXPECT_THAT(end(3), ElementsAre());
+  row({std::string("b"), int64_t{8}, int64_t{7}});
+  EXPECT_THAT(end(4), ElementsAre());
+  row({std::string("b"), int64_t{5}, int64_t{7}});
+  EXPECT_THAT(end(3), ElementsAre()) << "one more hit of an interval that is known by now";
+  row({std::string("a"), int64_t{1}, int64_t{9}});
+  EXPECT_THAT(end(6), ElementsAre("a 1 9 60", "b 13  60"));
+  EXPECT_EQ(rows_.uncorrected(), 2U) << "the worst of 3 and of 4";
 }
 
 TEST_F(Rows, ThatNoIntervalFollowsAreToldAtTheEnd) {
