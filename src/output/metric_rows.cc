@@ -183,16 +183,28 @@ std::vector<MetricRow> MetricRows::end_interval(const Interval& interval) {
   return told;
 }
 
-// Oldest intervals are forgotten, if there is too much.
+size_t MetricRows::size_of(const std::vector<Value>& row) const {
+  size_t size = 0;
+  for (const MetricColumn& metric : shape_.metrics) {
+    const auto* const histogram = std::get_if<Histogram>(&row[metric.column]);
+    size += histogram == nullptr ? 1 : std::max<size_t>(histogram->buckets.size(), 1);
+  }
+  return size;
+}
+
 void MetricRows::keep(uint64_t number) {
-  kept_ += rows_.size() * shape_.metrics.size();
-  given_.push_back({.number = number, .rows = std::exchange(rows_, {})});
+  Given given{.number = number, .rows = std::exchange(rows_, {})};
+  for (const auto& [key, row] : given.rows)
+    given.size += size_of(row);
+  kept_ += given.size;
+  given_.push_back(std::move(given));
   forget();
 }
 
+// Oldest intervals, if there is too much.
 void MetricRows::forget() {
-  while (kept_ > kKeptMax && given_.size() > 1) {
-    kept_ -= given_.front().rows.size() * shape_.metrics.size();
+  while ((kept_ > kKeptMax || given_.size() > kIntervalsKept) && given_.size() > 1) {
+    kept_ -= given_.front().size;
     forgotten_ = given_.front().number;
     given_.pop_front();
   }
@@ -230,7 +242,10 @@ void MetricRows::correct_row(Given& given, const std::string& key, std::vector<V
     }
   }
   carry(key, difference);
-  if (is_new) kept_ += shape_.metrics.size();
+  const size_t size_before = is_new ? 0 : size_of(before->second);
+  const size_t size = size_of(row);
+  given.size = given.size - size_before + size;
+  kept_ = kept_ - size_before + size;
   given.rows.insert_or_assign(key, std::move(row));
 }
 

@@ -65,8 +65,10 @@ struct MetricRow {
 
 class MetricRows {
  public:
-  // So many values of intervals that were given are kept for corrections.
+  // So many values of intervals that were given are kept for corrections; each bucket is one.
   static constexpr size_t kKeptMax = 200'000;
+  // And so many intervals, also empty ones: a root corrects no older ones.
+  static constexpr size_t kIntervalsKept = 256;
 
   void begin(Columns columns);
   void row(std::span<const aggregate::Value> values);
@@ -88,12 +90,14 @@ class MetricRows {
   struct Given {
     uint64_t number = 0;
     Rows rows{};
+    size_t size = 0;  // Of values.
   };
 
   void correct(uint64_t number);
   void correct_row(Given& given, const std::string& key, std::vector<aggregate::Value> row);
   void carry(const std::string& key, const std::vector<aggregate::Value>& row);
   std::vector<MetricRow> give_windows(const Interval& interval);
+  [[nodiscard]] size_t size_of(const std::vector<aggregate::Value>& row) const;
   void keep(uint64_t number);
   void forget();
 

@@ -130,6 +130,37 @@ TEST_F(Rows, OfAnIntervalThatIsKnownNoMoreAreCounted) {
   EXPECT_THAT(end(4), ElementsAre("0 7  40")) << "this one is known";
 }
 
+TEST_F(Rows, OfManyEmptyIntervalsAreKnownNoMoreEither) {
+  begin(counted());
+  constexpr uint64_t kAll = MetricRows::kIntervalsKept + 10;
+  for (uint64_t number = 1; number <= kAll; ++number)
+    EXPECT_THAT(end(number), ElementsAre());
+  row({std::string("a"), int64_t{8}, int64_t{1}});
+  (void)end(10);
+  EXPECT_EQ(rows_.uncorrected(), 2U) << "the count and the worst";
+  EXPECT_THAT(finish(), ElementsAre());
+  row({std::string("a"), int64_t{8}, int64_t{1}});
+  (void)end(11);
+  EXPECT_EQ(rows_.uncorrected(), 3U) << "the worst alone";
+  EXPECT_EQ(finish().size(), 1U);
+}
+
+TEST_F(Rows, OfHistogramsAreAsManyValuesAsTheyHaveBuckets) {
+  begin({{.name = "took", .type = ColumnType::Histogram, .role = ColumnRole::Aggregate}});
+  const Value half = Histogram{.kind = HistogramKind::Lquantize,
+                               .buckets = std::vector<Bucket>(MetricRows::kKeptMax / 2)};
+  for (uint64_t number = 1; number <= 3; ++number) {
+    row({half});
+    EXPECT_EQ(end(number).size(), 1U);
+  }
+  row({half});
+  (void)end(1);
+  EXPECT_EQ(rows_.uncorrected(), 1U) << "it is known no more";
+  row({half});
+  (void)end(2);
+  EXPECT_EQ(rows_.uncorrected(), 1U);
+}
+
 TEST_F(Rows, OfOneGroupAreOneWhateverTheirTimes) {
   begin({{.name = "at", .type = ColumnType::Time, .role = ColumnRole::Key},
          {.name = "calls", .role = ColumnRole::Aggregate}});
