@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/metric_places.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,7 +16,8 @@ void declare_metrics(CLI::App& app, MetricArguments& arguments) {
       app.add_option("--otlp", arguments.otlp,
                      "push what is counted to a receiver of OpenTelemetry: http://HOST:4318");
   app.add_option("--otlp-header", arguments.headers,
-                 "a header for it: NAME=VALUE; may be given several times")
+                 "a header for it: NAME=VALUE, or NAME=@FILE for a secret; may be given several "
+                 "times; OTEL_EXPORTER_OTLP_HEADERS has more")
       ->allow_extra_args(false)
       ->needs(otlp);
   app.add_option("--prometheus", arguments.prometheus,
@@ -24,8 +26,9 @@ void declare_metrics(CLI::App& app, MetricArguments& arguments) {
 
 Expected<std::unique_ptr<metrics::OtlpPush>> open_push(const MetricArguments& arguments) {
   if (arguments.otlp.empty()) return std::unique_ptr<metrics::OtlpPush>();
-  return std::make_unique<metrics::OtlpPush>(
-      CLEW_TRY(metrics::parse_push_place(arguments.otlp, arguments.headers)));
+  const char* const environment = secure_getenv("OTEL_EXPORTER_OTLP_HEADERS");
+  return std::make_unique<metrics::OtlpPush>(CLEW_TRY(metrics::parse_push_place(
+      arguments.otlp, arguments.headers, environment == nullptr ? "" : environment)));
 }
 
 std::string metric_query_name(const std::string& text_name) {

@@ -19,8 +19,11 @@ struct PushPlace {
 };
 
 // http:// or https://, HOST, perhaps :PORT (4318) and a path, behind which /v1/metrics stands.
-// Headers are K=V. InvalidQuery: it is none.
+// Headers are NAME=VALUE, or NAME=@FILE: a secret in a file is seen by nobody who lists processes.
+// `environment`: what OTEL_EXPORTER_OTLP_HEADERS has: NAME=VALUE, separated by commas, with %XX;
+// `headers` win. InvalidQuery: it is none; NotFound: such a file. Errors have no values.
 Expected<PushPlace> parse_push_place(const std::string& url,
-                                     const std::vector<std::string>& headers);
+                                     const std::vector<std::string>& headers,
+                                     const std::string& environment = "");
 
 }  // namespace clew::metrics

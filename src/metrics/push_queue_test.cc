@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "metrics/push_place.h"
 
@@ -183,6 +187,51 @@ TEST(PushPlace, HasHeaders) {
               ElementsAre(std::pair("authorization", "Bearer a=b"), std::pair("x", "")));
   for (const char* header : {"", "a", "=b", "a b=c", "a=b\r\nc: d"})
     EXPECT_FALSE(parse_push_place("http://a", {header})) << header;
+}
+
+TEST(PushPlace, ReadsHeadersFromFiles) {
+  const std::string path = testing::TempDir() + "push_place_" + std::to_string(getpid());
+  std::ofstream(path) << "Bearer S3CRET\n";
+  const auto place = parse_push_place("http://a", {"authorization=@" + path});
+  std::ofstream(path) << "one\ntwo";
+  const auto lines = parse_push_place("http://a", {"authorization=@" + path});
+  std::filesystem::remove(path);
+  const auto missing = parse_push_place("http://a", {"authorization=@" + path});
+  ASSERT_TRUE(place);
+  EXPECT_THAT(place->headers, ElementsAre(std::pair("authorization", "Bearer S3CRET")));
+  ASSERT_FALSE(lines);
+  EXPECT_EQ(lines.error().message, "the header 'authorization' has more than one line");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message,
+            "the file '" + path + "' of the header 'authorization' cannot be read");
+  EXPECT_FALSE(parse_push_place("http://a", {"authorization=@/"})) << "a folder";
+}
+
+TEST(PushPlace, TakesHeadersOfTheEnvironmentBehindItsOwn) {
+  const auto place = parse_push_place("http://a", {"X-Tenant=blue"},
+                                      "authorization=Bearer%20a%3Db%2C , x-tenant=red,,y = ");
+  ASSERT_FALSE(place) << "a blank in a name";
+  const auto taken = parse_push_place("http://a", {"X-Tenant=blue"},
+                                      " authorization=Bearer%20a%3Db%2C , x-tenant=red,,y= @z ");
+  ASSERT_TRUE(taken);
+  EXPECT_THAT(taken->headers,
+              ElementsAre(std::pair("X-Tenant", "blue"), std::pair("authorization", "Bearer a=b,"),
+                          std::pair("y", "@z")));
+  for (const char* text : {"a", "a=%", "a=%2", "a=%zz", "a=%0a", "a=%+1", "=b"})
+    EXPECT_FALSE(parse_push_place("http://a", {}, text)) << text;
+}
+
+TEST(PushPlace, ShowsNoValuesOfHeadersInErrors) {
+  for (const char* text :
+       {"authorization: Bearer S3CRET", "authorization Bearer=S3CRET",
+        "authorization=S3CRET\r\nx: y", "authorization=S3CRET%zz", "authorization=S3CRET%0Ax"}) {
+    const bool is_escaped = std::string(text).find('%') != std::string::npos;
+    const auto refused =
+        is_escaped ? parse_push_place("http://a", {}, text) : parse_push_place("http://a", {text});
+    ASSERT_FALSE(refused) << text;
+    EXPECT_THAT(refused.error().message, HasSubstr("'authorization'"));
+    EXPECT_THAT(refused.error().message, testing::Not(HasSubstr("S3CRET")));
+  }
 }
 
 }  // namespace
