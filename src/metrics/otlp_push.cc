@@ -19,7 +19,7 @@ namespace clew::metrics {
 namespace {
 
 constexpr std::chrono::seconds kConnectPatience{5};
-constexpr std::chrono::seconds kAnswerPatience{10};
+constexpr std::chrono::seconds kAnswerPatience{10};  // Of each read and write.
 constexpr size_t kAnswerMax = size_t{64} << 10;
 
 int64_t now_ns() {
@@ -43,8 +43,11 @@ std::string text_of(httplib::Error error) {
 // The thread and its owner meet under the lock.
 class OtlpPush::Sender {
  public:
-  explicit Sender(PushPlace place)
-      : place_(std::move(place)), client_(place_.server), queue_(place_.shown()) {
+  Sender(PushPlace place, int64_t patience_ns)
+      : place_(std::move(place)),
+        patience_ns_(patience_ns),
+        client_(place_.server),
+        queue_(place_.shown()) {
     client_.set_keep_alive(true);
     client_.set_tcp_nodelay(true);
     client_.set_connection_timeout(kConnectPatience);
@@ -109,9 +112,17 @@ class OtlpPush::Sender {
     }
   }
 
+  // A request that has begun then: a receiver that drips is in time with each byte.
+  bool is_late(int64_t begun_ns) {
+    const std::lock_guard lock(mutex_);
+    const int64_t now = now_ns();
+    return now - begun_ns > patience_ns_ || (end_ns_ && now > *end_ns_);
+  }
+
   // Of an answer that is too long the begin is enough.
   PushAnswer send(const std::string& body) {
     PushAnswer answer;
+    const int64_t begun_ns = now_ns();
     httplib::Request request;
     request.method = "POST";
     request.path = place_.path;
@@ -122,14 +133,14 @@ class OtlpPush::Sender {
       request.headers.erase(name);
       request.set_header(name, value);
     }
-    request.response_handler = [&answer](const httplib::Response& response) {
+    request.response_handler = [&](const httplib::Response& response) {
       answer.status = response.status;
       answer.retry_after = response.get_header_value("Retry-After");
-      return true;
+      return !is_late(begun_ns);
     };
-    request.content_receiver = [&answer](const char* data, size_t size, uint64_t, uint64_t) {
+    request.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
       answer.body.append(data, std::min(size, kAnswerMax - answer.body.size()));
-      return answer.body.size() < kAnswerMax;
+      return answer.body.size() < kAnswerMax && !is_late(begun_ns);
     };
     const httplib::Result result = client_.send(request);
     if (!result && answer.status == 0) answer.problem = text_of(result.error());
@@ -137,6 +148,7 @@ class OtlpPush::Sender {
   }
 
   PushPlace place_;
+  int64_t patience_ns_;
   httplib::Client client_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -146,8 +158,8 @@ class OtlpPush::Sender {
   std::thread thread_;
 };
 
-OtlpPush::OtlpPush(PushPlace place)
-    : shown_(place.shown()), sender_(std::make_unique<Sender>(std::move(place))) {}
+OtlpPush::OtlpPush(PushPlace place, int64_t patience_ns)
+    : shown_(place.shown()), sender_(std::make_unique<Sender>(std::move(place), patience_ns)) {}
 OtlpPush::~OtlpPush() = default;
 
 void OtlpPush::post(output::OtlpRequest request) {

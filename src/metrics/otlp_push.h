@@ -20,7 +20,10 @@ class OtlpPush final : public output::OtlpPlace {
   class Sender;
 
  public:
-  explicit OtlpPush(PushPlace place);
+  // Of a request, and all of its answer that is needed: a status is enough, if it is there.
+  static constexpr int64_t kRequestPatienceNs = 30'000'000'000;
+
+  explicit OtlpPush(PushPlace place, int64_t patience_ns = kRequestPatienceNs);
   ~OtlpPush() override;
 
   void post(output::OtlpRequest request) override;

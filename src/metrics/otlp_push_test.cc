@@ -7,6 +7,8 @@
 #include <array>
 #include <atomic>
 #include <cctype>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -23,6 +25,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock_ns.h"
 #include "base/file_descriptor.h"
 #include "metrics/push_place.h"
 
@@ -33,6 +36,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr int64_t kPushSecond = 1'000'000'000;
+// Of a tenth of a second, on a machine that is busy; an answer is waited for twice as long.
+constexpr int64_t kInTime = 5 * kPushSecond;
 
 std::string answer_text(const std::string& status, const std::string& body,
                         const std::string& headers = "") {
@@ -44,7 +49,9 @@ std::string answer_text(const std::string& status, const std::string& body,
 // it closes without a word. Behind the last one it takes everything.
 class Receiver {
  public:
-  explicit Receiver(std::deque<std::string> answers) : answers_(std::move(answers)) {
+  // `pause`: behind each byte of a body.
+  explicit Receiver(std::deque<std::string> answers, std::chrono::milliseconds pause = {})
+      : pause_(pause), answers_(std::move(answers)) {
     listener_ = FileDescriptor(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in place{};
     place.sin_family = AF_INET;
@@ -56,10 +63,7 @@ class Receiver {
     port_ = ntohs(place.sin_port);
     thread_ = std::thread([this] { serve(); });
   }
-  ~Receiver() {
-    is_ending_ = true;
-    thread_.join();
-  }
+  ~Receiver() { end(); }
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
@@ -68,6 +72,13 @@ class Receiver {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
+  // Behind the answer that it is giving.
+  void end() {
+    is_ending_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  // Bytes of answers.
+  [[nodiscard]] size_t taken() const { return taken_; }
   // Of each request.
   std::vector<std::string> bodies() {
     std::vector<std::string> bodies;
@@ -85,8 +96,23 @@ class Receiver {
       const std::string request = read_request(connection);
       if (request.empty()) continue;
       const std::string answer = take(request);
-      (void)!write(connection.get(), answer.data(), answer.size());
+      give(connection, answer);
       (void)shutdown(connection.get(), SHUT_RDWR);
+    }
+  }
+  // As much as is taken.
+  void give(const FileDescriptor& connection, const std::string& answer) {
+    const size_t piece = pause_.count() == 0 ? answer.size() : 1;
+    const size_t head = answer.find("\r\n\r\n") + 4;
+    for (size_t at = 0; at < answer.size() && !is_ending_;) {
+      const size_t size = at < head && head < answer.size() ? head - at : answer.size() - at;
+      const ssize_t sent = ::send(connection.get(), answer.data() + at,
+                                  at < head ? size : std::min(size, piece), MSG_NOSIGNAL);
+      if (sent <= 0) return;
+      at += static_cast<size_t>(sent);
+      taken_ += static_cast<size_t>(sent);
+      pollfd gone{.fd = connection.get(), .events = POLLRDHUP, .revents = 0};
+      if (at > head && poll(&gone, 1, static_cast<int>(pause_.count())) == 1) return;
     }
   }
   std::string take(const std::string& request) {
@@ -125,6 +151,8 @@ class Receiver {
   int port_ = 0;
   std::thread thread_;
   std::atomic<bool> is_ending_ = false;
+  std::atomic<size_t> taken_ = 0;
+  std::chrono::milliseconds pause_;
   std::mutex mutex_;
   std::deque<std::string> answers_;
   std::vector<std::string> requests_;
@@ -197,7 +225,9 @@ TEST(OtlpPush, EndsInTimeWhereNobodyListens) {
   }
   OtlpPush push(place_of(url));
   push.post({.body = "{}", .points = 7});
+  const int64_t begun = clock_ns(CLOCK_MONOTONIC);
   const auto closed = push.close(kPushSecond / 10);
+  EXPECT_LT(clock_ns(CLOCK_MONOTONIC) - begun, kInTime);
   ASSERT_FALSE(closed);
   EXPECT_THAT(closed.error().message, HasSubstr("7 of 7 points were not taken by"));
 }
@@ -214,16 +244,35 @@ TEST(OtlpPush, EndsInTimeWhereAReceiverSaysNothing) {
   ASSERT_EQ(getsockname(silent.get(), reinterpret_cast<sockaddr*>(&place), &size), 0);
   OtlpPush push(place_of("http://127.0.0.1:" + std::to_string(ntohs(place.sin_port))));
   push.post({.body = "{}", .points = 7});
+  const int64_t begun = clock_ns(CLOCK_MONOTONIC);
   EXPECT_FALSE(push.close(kPushSecond / 10));
+  EXPECT_LT(clock_ns(CLOCK_MONOTONIC) - begun, kInTime);
   EXPECT_EQ(push.counts().lost, 7U);
 }
 
+// Each byte is in time, and the whole takes ten seconds.
+TEST(OtlpPush, DoesNotWaitForAReceiverThatDrips) {
+  Receiver receiver({answer_text("200 OK", std::string(1'000, ' '))},
+                    std::chrono::milliseconds(10));
+  OtlpPush push(place_of(receiver.url()), kPushSecond / 10);
+  push.post({.body = "{\"a\":1}", .points = 1});
+  push.post({.body = "{\"b\":2}", .points = 1});
+  EXPECT_TRUE(push.close(5 * kPushSecond));
+  EXPECT_THAT(receiver.bodies(), ElementsAre("{\"a\":1}", "{\"b\":2}"));
+  EXPECT_EQ(push.counts().sent, 2U);
+}
+
+// More than what lies in sockets.
 TEST(OtlpPush, KeepsNoMoreOfAnAnswerThanItNeeds) {
-  Receiver receiver({answer_text("200 OK", std::string(1 << 20, ' '))});
+  constexpr size_t kAnswer = size_t{64} << 20;
+  Receiver receiver({answer_text("200 OK", std::string(kAnswer, ' '))});
   OtlpPush push(place_of(receiver.url()));
   push.post({.body = "{}", .points = 1});
   EXPECT_TRUE(push.close(10 * kPushSecond));
   EXPECT_EQ(push.counts().sent, 1U);
+  receiver.end();
+  EXPECT_GT(receiver.taken(), 0U);
+  EXPECT_LT(receiver.taken(), kAnswer / 4 * 3);
 }
 
 }  // namespace
