@@ -10,7 +10,7 @@ namespace clew::cluster {
 namespace {
 
 output::OtlpAbout about(const Control& want, const std::string& version) {
-  output::OtlpAbout about{.query = want.query, .version = version};
+  output::OtlpAbout about{.query = want.query, .version = version, .revision = want.revision};
   if (std::string service = output::service_name(want.name_patterns); !service.empty())
     about.resource.emplace_back("service.name", std::move(service));
   return about;
@@ -79,6 +79,11 @@ void ExportPanes::end(const std::string& query) {
   by_query_.erase(found);
 }
 
+void ExportPanes::forget(const std::string& query) {
+  by_query_.erase(query);
+  if (options_.otlp != nullptr) options_.otlp->forget(query);
+}
+
 void ExportPanes::finish() {
   while (!by_query_.empty())
     end(by_query_.begin()->first);
@@ -88,7 +93,7 @@ std::optional<Pane> ExportPanes::done(const std::string& query) const {
   const auto found = by_query_.find(query);
   if (options_.otlp == nullptr || found == by_query_.end() || !found->second.otlp)
     return std::nullopt;
-  const auto mark = options_.otlp->done(query);
+  const auto mark = options_.otlp->done(query, found->second.revision);
   if (!mark) return std::nullopt;
   return static_cast<Pane>(*mark);
 }

@@ -30,6 +30,7 @@ class ExportPanes final : public GivenPanes {
 
   void take(const GivenPane& given) override;
   void end(const std::string& query) override;
+  void forget(const std::string& query) override;
   [[nodiscard]] std::optional<Pane> done(const std::string& query) const override;
   // Nothing of any query comes any more.
   void finish();

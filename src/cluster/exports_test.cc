@@ -19,6 +19,7 @@
 
 #include "cluster/bus_local.h"
 #include "cluster/export_panes.h"
+#include "cluster/names.h"
 #include "cluster/results.h"
 #include "cluster/store_answers.h"
 #include "cluster/world_testing.h"
@@ -45,7 +46,10 @@ class Place final : public output::OtlpPlace {
     if (request.mark != 0) mark = request.mark;
   }
   void uncorrected(uint64_t count) override { uncorrected_values += count; }
-  [[nodiscard]] std::optional<uint64_t> done(const std::string&) const override { return mark; }
+  [[nodiscard]] std::optional<uint64_t> done(const std::string&, uint64_t) const override {
+    return mark;
+  }
+  void forget(const std::string& query) override { forgotten.insert(query); }
 
   // Of each node, where a point that comes again is the same one.
   [[nodiscard]] std::map<std::string, uint64_t> sums() const {
@@ -60,6 +64,7 @@ class Place final : public output::OtlpPlace {
   int doubles = 0;
   uint64_t uncorrected_values = 0;
   std::optional<uint64_t> mark;
+  std::set<std::string> forgotten;
 };
 
 class Exports : public testing::Test {
@@ -211,6 +216,27 @@ TEST_F(Exports, GoOnWhereTheReceiverWasWhenARootIsKilled) {
   place_.takes = true;
   begin_root();
   run(12 * kSecond);
+  end_query();
+  EXPECT_EQ(place_.sums(), sums());
+  EXPECT_EQ(place_.doubles, 0);
+}
+
+// What waits then is given again where it leads again.
+TEST_F(Exports, EndWhereAnotherRootLeads) {
+  begin_root();
+  add_node("a");
+  stand();
+  run(6 * kSecond);
+  const auto other = hub_.connect();
+  const auto known = other->get(bucket_of("default"), kRootKey);
+  ASSERT_TRUE(known && *known);
+  ASSERT_TRUE(other->put(bucket_of("default"), kRootKey, to_bytes(Leader{.root = "x"}),
+                         (*known)->revision));
+  run(2 * kSecond);
+  EXPECT_THAT(root_->take_notes(), testing::Contains("another root leads"));
+  EXPECT_EQ(place_.forgotten, std::set<std::string>{"q1"});
+  run(60 * kSecond);
+  EXPECT_THAT(root_->take_notes(), testing::Contains("this root leads"));
   end_query();
   EXPECT_EQ(place_.sums(), sums());
   EXPECT_EQ(place_.doubles, 0);

@@ -31,6 +31,8 @@ class GivenPanes {
   virtual void take(const GivenPane& given) = 0;
   // No more of it comes.
   virtual void end(const std::string& query) = 0;
+  // This root gives it no more; whoever leads with its store begins behind done().
+  virtual void forget(const std::string& query) = 0;
   // This pane and those before it are where they were to go, or are lost and counted: the next root
   // with this store need not give them.
   [[nodiscard]] virtual std::optional<Pane> done(const std::string& query) const = 0;

@@ -31,10 +31,16 @@ bool Root::store_exported(Asked& asked) {
   return true;
 }
 
-// They begin anew with what the store has, where this root leads again.
+// They begin anew with what the store has, where this root leads again: what waits is given again
+// then. Without a store it is not, so it is sent.
 void Root::end_exports() {
+  if (options_.exports == nullptr) return;
   for (const auto& [query, asked] : asked_) {
-    if (options_.exports != nullptr) options_.exports->end(query);
+    if (store_ != nullptr) {
+      options_.exports->forget(query);
+    } else {
+      options_.exports->end(query);
+    }
   }
 }
 

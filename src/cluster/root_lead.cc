@@ -33,6 +33,7 @@ void Root::lead() {
   if (leads_ && *known && !is_ours) {
     notes_.emplace_back("another root leads");
     leads_ = false;
+    end_exports();
   }
   const int64_t takeover_ns = std::max(options_.takeover_ns, patience_ns_);
   const bool is_vacant = key.bytes.empty() || now - leader_seen_ns_ >= takeover_ns;

@@ -170,8 +170,12 @@ void OtlpPush::uncorrected(uint64_t count) {
   sender_->change([count](PushQueue& queue) { queue.add_uncorrected(count); });
 }
 
-std::optional<uint64_t> OtlpPush::done(const std::string& query) const {
-  return sender_->change([&query](const PushQueue& queue) { return queue.done(query); });
+std::optional<uint64_t> OtlpPush::done(const std::string& query, uint64_t revision) const {
+  return sender_->change([&](const PushQueue& queue) { return queue.done(query, revision); });
+}
+
+void OtlpPush::forget(const std::string& query) {
+  sender_->change([&query](PushQueue& queue) { queue.forget(query); });
 }
 
 PushCounts OtlpPush::counts() const {

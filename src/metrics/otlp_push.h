@@ -28,7 +28,9 @@ class OtlpPush final : public output::OtlpPlace {
 
   void post(output::OtlpRequest request) override;
   void uncorrected(uint64_t count) override;
-  [[nodiscard]] std::optional<uint64_t> done(const std::string& query) const override;
+  [[nodiscard]] std::optional<uint64_t> done(const std::string& query,
+                                             uint64_t revision) const override;
+  void forget(const std::string& query) override;
   [[nodiscard]] PushCounts counts() const;
   std::vector<std::string> take_notes();
   // Sends what waits, but not for longer; then nothing is sent any more. Io: something was lost.

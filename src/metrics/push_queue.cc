@@ -160,14 +160,36 @@ void PushQueue::give_up() {
 
 void PushQueue::pop(std::deque<output::OtlpRequest>::iterator request) {
   bytes_ -= request->body.size();
-  // One query's are sent in their order.
-  if (request->mark != 0) done_[request->query] = request->mark;
+  if (request->mark != 0) {
+    Done& done = done_[request->query];
+    if (request->revision > done.revision) done = {.revision = request->revision};
+    // One behind another may be lost before it.
+    if (request->revision == done.revision) done.mark = std::max(done.mark, request->mark);
+  }
   waiting_.erase(request);
 }
 
-std::optional<uint64_t> PushQueue::done(const std::string& query) const {
+std::optional<uint64_t> PushQueue::done(const std::string& query, uint64_t revision) const {
   const auto found = done_.find(query);
-  return found == done_.end() ? std::nullopt : std::optional(found->second);
+  if (found == done_.end() || found->second.revision != revision) return std::nullopt;
+  return found->second.mark;
+}
+
+void PushQueue::forget(const std::string& query) {
+  done_.erase(query);
+  size_t kept = 0;
+  if (is_sending_) {
+    if (waiting_.front().query == query) waiting_.front().mark = 0;
+    kept = 1;
+  }
+  const auto first = waiting_.begin() + static_cast<ptrdiff_t>(kept);
+  waiting_.erase(std::remove_if(first, waiting_.end(),
+                                [&](const output::OtlpRequest& each) {
+                                  if (each.query != query) return false;
+                                  bytes_ -= each.body.size();
+                                  return true;
+                                }),
+                 waiting_.end());
 }
 
 void PushQueue::lose(uint64_t points, const std::string& why) {

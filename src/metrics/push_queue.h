@@ -53,7 +53,9 @@ class PushQueue {
   [[nodiscard]] bool is_empty() const { return waiting_.empty(); }
   [[nodiscard]] const PushCounts& counts() const { return counts_; }
   // OtlpRequest::mark, of what waits no more.
-  [[nodiscard]] std::optional<uint64_t> done(const std::string& query) const;
+  [[nodiscard]] std::optional<uint64_t> done(const std::string& query, uint64_t revision) const;
+  // What waits of it is not sent, but for what is on its way; nor is anything of it done.
+  void forget(const std::string& query);
   // Why something was lost, first of all.
   [[nodiscard]] const std::string& first_loss() const { return first_loss_; }
   // What happened, in words, since the last time: each thing once until it changes.
@@ -72,7 +74,11 @@ class PushQueue {
   int64_t not_before_ns_ = 0;
   int64_t wait_ns_ = kFirstWaitNs;
   PushCounts counts_;
-  std::map<std::string, uint64_t> done_;  // By query.
+  struct Done {
+    uint64_t revision = 0;
+    uint64_t mark = 0;
+  };
+  std::map<std::string, Done> done_;  // By query.
   std::string first_loss_;
   std::string told_;
   std::vector<std::string> notes_;

@@ -28,7 +28,7 @@ constexpr int64_t kQueueSecond = 1'000'000'000;
 class Queue : public testing::Test {
  protected:
   void add(const std::string& body, uint64_t points, uint64_t mark = 0) {
-    queue_.add({.body = body, .points = points, .query = "q", .mark = mark});
+    queue_.add({.body = body, .points = points, .query = "q", .revision = 1, .mark = mark});
   }
   [[nodiscard]] std::string next() {
     const auto* const request = queue_.next(now_);
@@ -46,10 +46,10 @@ TEST_F(Queue, SendsInOrderWhatIsTaken) {
   add("a", 3, 1);
   add("b", 4, 2);
   EXPECT_EQ(next(), "a");
-  EXPECT_EQ(queue_.done("q"), std::nullopt);
+  EXPECT_EQ(queue_.done("q", 1), std::nullopt);
   answer({.status = 200, .body = "{}"});
   EXPECT_EQ(next(), "b");
-  EXPECT_EQ(queue_.done("q"), 1U);
+  EXPECT_EQ(queue_.done("q", 1), 1U);
   answer({.status = 200, .body = ""});
   EXPECT_TRUE(queue_.is_empty());
   EXPECT_EQ(queue_.counts().sent, 7U);
@@ -100,7 +100,7 @@ TEST_F(Queue, GivesUpWhatIsRefusedAndTellsWhyOnce) {
     answer({.status = 400, .body = R"({"code":3,"message":"no such tenant"})"});
   }
   EXPECT_EQ(queue_.counts().lost, 6U);
-  EXPECT_EQ(queue_.done("q"), 5U) << "it is counted, and not sent by the next root";
+  EXPECT_EQ(queue_.done("q", 1), 5U) << "it is counted, and not sent by the next root";
   EXPECT_THAT(queue_.take_notes(),
               ElementsAre("http://r/v1/metrics refuses metrics: status 400: no such tenant"));
   EXPECT_THAT(queue_.first_loss(), HasSubstr("no such tenant"));
@@ -147,6 +147,45 @@ TEST_F(Queue, HasALimitAndLosesTheOldestButTheOneThatIsOnItsWay) {
   answer({.status = 200});
   EXPECT_EQ(next()[0], 'c');
   EXPECT_THAT(queue_.take_notes(), Contains(HasSubstr("more wait for http://r/v1/metrics than")));
+}
+
+TEST_F(Queue, IsDoneWithNoLessWhenAnOlderRequestGoesBehindANewerOne) {
+  const size_t third = PushQueue::kBytesMax / 3;
+  add(std::string(third, 'a'), 1, 1);
+  ASSERT_EQ(next()[0], 'a');
+  add(std::string(third, 'b'), 1, 2);
+  add(std::string(third, 'c'), 1, 3);
+  add(std::string(third, 'd'), 1, 4);
+  ASSERT_EQ(queue_.done("q", 1), 2U) << "lost";
+  answer({.status = 200});
+  EXPECT_EQ(queue_.done("q", 1), 2U);
+}
+
+TEST_F(Queue, IsNotDoneWithWhatHadTheSameNameBefore) {
+  add("a", 1, 9);
+  answer({.status = 200});
+  EXPECT_EQ(queue_.done("q", 2), std::nullopt);
+  add("late", 1, 10);
+  queue_.add({.body = "b", .points = 1, .query = "q", .revision = 2, .mark = 3});
+  answer({.status = 200});
+  answer({.status = 200});
+  EXPECT_EQ(queue_.done("q", 2), 3U);
+}
+
+TEST_F(Queue, ForgetsWhatWaitsButForWhatIsOnItsWay) {
+  add("a", 1, 1);
+  add("b", 1, 2);
+  queue_.add({.body = "other", .points = 1, .query = "p", .mark = 7});
+  add("c", 1, 3);
+  ASSERT_EQ(next(), "a");
+  queue_.forget("q");
+  queue_.take({.status = 200}, now_);
+  EXPECT_EQ(queue_.done("q", 1), std::nullopt);
+  EXPECT_EQ(next(), "other");
+  queue_.take({.status = 200}, now_);
+  EXPECT_TRUE(queue_.is_empty());
+  EXPECT_EQ(queue_.counts().sent, 2U);
+  EXPECT_EQ(queue_.counts().lost, 0U);
 }
 
 TEST_F(Queue, CountsWhatIsLeftAtTheEnd) {

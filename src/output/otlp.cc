@@ -294,6 +294,7 @@ void OtlpSink::send(bool is_last) {
           resource, json_quoted(about_.version), metrics),
       .points = std::exchange(count_, 0),
       .query = about_.query,
+      .revision = about_.revision,
       .mark = is_last ? mark_ : 0};
   bytes_ = 0;
   place_.post(std::move(request));

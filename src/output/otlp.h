@@ -28,6 +28,7 @@ struct OtlpRequest {
   std::string body{};
   uint64_t points = 0;
   std::string query{};
+  uint64_t revision = 0;  // OtlpAbout::revision
   // The last one of what OtlpSink::set_mark() has told; 0 of others.
   uint64_t mark = 0;
 };
@@ -42,13 +43,18 @@ class OtlpPlace {
   virtual void post(OtlpRequest request) = 0;
   // So many more values cannot be corrected, see MetricRows::uncorrected().
   virtual void uncorrected(uint64_t) {}
-  // The last mark of this query that was sent, or is lost.
-  [[nodiscard]] virtual std::optional<uint64_t> done(const std::string&) const { return {}; }
+  // The last mark of this query, of this revision, that was sent, or is lost.
+  [[nodiscard]] virtual std::optional<uint64_t> done(const std::string&, uint64_t) const {
+    return {};
+  }
+  // What waits of this query is not sent: it comes again, or is another's to send.
+  virtual void forget(const std::string&) {}
 };
 
 struct OtlpAbout {
   std::string query{};    // Its name: metrics are clew.QUERY.COLUMN.
   std::string version{};  // Of Clew.
+  uint64_t revision = 0;  // Of a query of a cluster: another one may have its name later.
   std::vector<std::pair<std::string, std::string>> resource{};
   int64_t started_ns = 0;  // Of the time of day, of an answer without intervals.
 };
