@@ -77,7 +77,7 @@ class ClusterRun {
   [[nodiscard]] Expected<void> check_nodes(const Status& status) const;
   void tell_refusals(const Status& status);
   void give(const AnsweredPane& pane);
-  [[nodiscard]] output::Interval interval_of(Pane pane);
+  [[nodiscard]] output::Interval interval_of(const AnsweredPane& given);
   [[nodiscard]] int64_t now() const { return clock_.monotonic_ns(); }
 
   const ClusterRequest& request_;
@@ -427,20 +427,21 @@ void ClusterRun::tell_refusals(const Status& status) {
 void ClusterRun::give(const AnsweredPane& pane) {
   if (!answer_) return;
   losses_ = pane.table.losses;
-  const auto taken = pane.is_final ? answer_->take_all(pane.table)
-                                   : answer_->take(pane.table, interval_of(pane.pane));
+  const auto taken =
+      pane.is_final ? answer_->take_all(pane.table) : answer_->take(pane.table, interval_of(pane));
   if (!taken) notices_.warning("an interval is left out: " + taken.error().message);
   if (!pane.is_final) sink_.flush();
 }
 
 // Nodes were armed within the first, and are stopped within the last; of others one may be missing.
-output::Interval ClusterRun::interval_of(Pane pane) {
+output::Interval ClusterRun::interval_of(const AnsweredPane& given) {
+  const Pane pane = given.pane;
   if (!first_) first_ = pane;
-  return {
-      .number = static_cast<uint64_t>(pane - *first_) + 1,
-      .partial = pane == *first_ || panes_.end(pane) > ended_ns_ || has_gap(asker_->gaps(), pane),
-      .begin_ns = panes_.begin(pane),
-      .end_ns = panes_.end(pane)};
+  return {.number = static_cast<uint64_t>(pane - *first_) + 1,
+          .partial = pane == *first_ || panes_.end(pane) > ended_ns_ || given.lacks_nodes ||
+                     has_gap(asker_->gaps(), pane),
+          .begin_ns = panes_.begin(pane),
+          .end_ns = panes_.end(pane)};
 }
 
 }  // namespace
@@ -459,8 +460,7 @@ Expected<void> stand(const ClusterRequest& request, int stop_descriptor, engine:
   answers.on_wait([&notices](const std::string& text) { notices.made(text); });
   CLEW_TRY(answers.begin());
   for (const AnswerSummary& one : CLEW_TRY(answers.list())) {
-    if (one.query == request.name)
-      return fail(ErrorCode::Refused, is_there_already(request.name));
+    if (one.query == request.name) return fail(ErrorCode::Refused, is_there_already(request.name));
   }
   NoRows nobody;
   ClusterRun run(request, nobody, notices);

@@ -160,6 +160,7 @@ void Asker::take_in_order(const RowUpdate& row) {
   panes_.push_back({.pane = row.pane,
                     .version = row.version,
                     .is_final = row.is_final,
+                    .lacks_nodes = row.lacks_nodes,
                     .table = std::move(*table)});
 }
 

@@ -25,6 +25,7 @@ struct AnsweredPane {
   Pane pane = 0;
   uint64_t version = 1;
   bool is_final = false;  // Of all panes, where those are not given.
+  bool lacks_nodes = false;
   aggregate::Table table;
 };
 

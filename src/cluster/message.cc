@@ -108,8 +108,8 @@ auto fields_of_asking(T& value) {
                     lost, gaps);
   } else {
     static_assert(std::is_same_v<Plain, RowUpdate>);
-    auto& [query, revision, root, number, pane, version, is_final, table] = value;
-    return std::tie(query, revision, root, number, pane, version, is_final, table);
+    auto& [query, revision, root, number, pane, version, is_final, lacks_nodes, table] = value;
+    return std::tie(query, revision, root, number, pane, version, is_final, lacks_nodes, table);
   }
 }
 

@@ -260,6 +260,7 @@ struct RowUpdate {
   Pane pane = 0;
   uint64_t version = 0;
   bool is_final = false;
+  bool lacks_nodes = false;  // That had begun to count, and are not heard any more.
   Chunk table{};
   bool operator==(const RowUpdate&) const = default;
 };

@@ -107,6 +107,7 @@ inline RowUpdate example_row() {
           .pane = 41,
           .version = 3,
           .is_final = true,
+          .lacks_nodes = true,
           .table = example_chunk()};
 }
 

@@ -10,6 +10,7 @@
 
 #include "aggregate/table_bytes.h"
 #include "cluster/digest.h"
+#include "cluster/gap_texts.h"
 #include "cluster/names.h"
 #include "cluster/shown_query.h"
 
@@ -338,17 +339,19 @@ void Root::give(Asked& asked, Pane up_to) {
   asked.given = up_to;
   // Who was not waited for is told with it.
   asked.has_news = true;
+  GapsCut cut;
+  const std::vector<NodeGap> gaps = gaps_of(asked, cut);
   for (const PaneTable& one : asked.merge.take_due(up_to)) {
     asked.begun = std::min(asked.begun.value_or(one.pane), one.pane);
     if (asked.want.gives == Gives::AtEnd) continue;
-    give(asked, *one.table, one.pane, one.version, false);
+    give(asked, *one.table,
+         {.pane = one.pane, .version = one.version, .lacks_nodes = has_gap(gaps, one.pane)});
     if (options_.exports != nullptr) asked.fresh[one.pane] = false;
   }
   asked.merge.keep(kPanesKept);
 }
 
-void Root::give(Asked& asked, const aggregate::Table& table, Pane pane, uint64_t version,
-                bool is_final) {
+void Root::give(Asked& asked, const aggregate::Table& table, const Given& what) {
   aggregate::Table whole = table;
   whole.losses = asked.merge.losses();
   auto chunks = split(aggregate::to_bytes(whole));
@@ -359,9 +362,10 @@ void Root::give(Asked& asked, const aggregate::Table& table, Pane pane, uint64_t
   for (Chunk& chunk : *chunks) {
     RowUpdate row{.query = asked.want.query,
                   .revision = asked.want.revision,
-                  .pane = pane,
-                  .version = version,
-                  .is_final = is_final,
+                  .pane = what.pane,
+                  .version = what.version,
+                  .is_final = what.is_final,
+                  .lacks_nodes = what.lacks_nodes,
                   .table = std::move(chunk)};
     asked.out.push_back(std::move(row));
   }
@@ -397,8 +401,6 @@ void Root::put_marks() {
 
 void Root::send_rows(Asked& asked) {
   const bool has_rows = !asked.out.empty();
-  // Whoever asked knows which nodes they lack as they come.
-  if (has_rows) tell(asked);
   for (RowUpdate& row : std::exchange(asked.out, {})) {
     row.root = options_.name;
     row.number = asked.rows.next();
@@ -496,7 +498,7 @@ void Root::finish(Asked& asked) {
   if (const auto open = asked.merge.open(); !open.empty() && !asked.answered.empty())
     give(asked, open.back());
   if (asked.want.gives == Gives::AtEnd && asked.merge.total())
-    give(asked, *asked.merge.total(), 0, 1, true);
+    give(asked, *asked.merge.total(), {.is_final = true});
   asked.phase = Phase::Done;
   asked.ended_ns = clock_.monotonic_ns();
   asked.has_news = true;

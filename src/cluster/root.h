@@ -183,8 +183,13 @@ class Root {
   void end(Asked& asked);
   void give(Asked& asked);
   void give(Asked& asked, Pane up_to);
-  void give(Asked& asked, const aggregate::Table& table, Pane pane, uint64_t version,
-            bool is_final);
+  struct Given {
+    Pane pane = 0;
+    uint64_t version = 1;
+    bool is_final = false;
+    bool lacks_nodes = false;
+  };
+  void give(Asked& asked, const aggregate::Table& table, const Given& what);
   void finish(Asked& asked);
   void tell(Asked& asked);
   [[nodiscard]] Status status_of(const Asked& asked) const;

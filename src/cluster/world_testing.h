@@ -189,7 +189,7 @@ struct TestAsker {
       uint64_t& version = versions[pane.pane];
       if (pane.version <= version) ++stale;
       version = pane.version;
-      if (has_gap(asker.gaps(), pane.pane)) partial.insert(pane.pane);
+      if (pane.lacks_nodes) partial.insert(pane.pane);
       std::erase_if(rows, [&pane](const auto& row) { return row.first.first == pane.pane; });
       for (const aggregate::Row& row : pane.table.rows())
         rows[{pane.pane, std::get<std::string>(row[0])}] = std::get<uint64_t>(row[1]);
