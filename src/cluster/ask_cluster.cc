@@ -305,7 +305,7 @@ Expected<void> ClusterRun::bring_root() {
                             .takeover_ns = kRootSilent,
                             .lease_ns = kLease});
   const int64_t begin_ns = now();
-  const auto begun = root_->begin();
+  auto begun = root_->begin();
   if (begun) return {};
   // Servers that elect are silent.
   const ErrorCode why = begun.error().code;

@@ -28,9 +28,10 @@ void ExportPanes::take(const GivenPane& given) {
   const auto taken = one.rows->take(
       given.table,
       {.number = number, .begin_ns = panes.begin(given.pane), .end_ns = panes.end(given.pane)});
-  if (!taken)
+  if (!taken) {
     notes_.push_back(
         fmt::format("query {} is not exported: {}", given.want.query, taken.error().message));
+  }
 }
 
 // A name may be another query's by now.

@@ -119,9 +119,10 @@ void report_command(const engine::Outcome& outcome, engine::Notices& notices) {
 
 Expected<void> answer_over_cluster(const RunArguments& arguments, const engine::Request& request,
                                    Outputs& outputs) {
-  if (!arguments.graphs.empty())
+  if (!arguments.graphs.empty()) {
     return fail(ErrorCode::InvalidQuery,
                 "--graph draws joins by cause, which no cluster answers yet");
+  }
   std::optional<cluster::SigningKey> key;
   if (!arguments.sign_with.empty()) key = CLEW_TRY(cluster::SigningKey::read(arguments.sign_with));
   int64_t wait_ns = cluster::kSecond;

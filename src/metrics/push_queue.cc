@@ -158,7 +158,7 @@ void PushQueue::give_up() {
   bytes_ = 0;
 }
 
-void PushQueue::pop(std::deque<output::OtlpRequest>::iterator request) {
+void PushQueue::pop(const std::deque<output::OtlpRequest>::iterator& request) {
   bytes_ -= request->body.size();
   if (request->mark != 0) {
     Done& done = done_[request->query];

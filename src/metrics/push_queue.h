@@ -62,7 +62,7 @@ class PushQueue {
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
  private:
-  void pop(std::deque<output::OtlpRequest>::iterator request);
+  void pop(const std::deque<output::OtlpRequest>::iterator& request);
   void lose(uint64_t points, const std::string& why);
   void accept(const PushAnswer& answer);
   void note(std::string text);

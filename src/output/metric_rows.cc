@@ -289,9 +289,10 @@ std::vector<MetricRow> MetricRows::give_windows(const Interval& interval) {
 
 std::vector<MetricRow> MetricRows::finish() {
   std::vector<MetricRow> told;
-  for (auto& [key, row] : std::exchange(carried_, {}))
+  for (auto& [key, row] : std::exchange(carried_, {})) {
     told.push_back(
         {.values = std::move(row), .begin_ns = last_end_ns_, .end_ns = last_end_ns_ + 1});
+  }
   return told;
 }
 

@@ -124,7 +124,7 @@ const char* kind_name(MetricKind kind) {
 // In front of the points.
 std::string properties_of(MetricKind kind, const Column& column) {
   if (kind == MetricKind::Gauge) return "";
-  const std::string delta = fmt::format(R"("aggregationTemporality":{},)", kDelta);
+  std::string delta = fmt::format(R"("aggregationTemporality":{},)", kDelta);
   if (kind == MetricKind::Histogram) return delta;
   return delta + fmt::format(R"("isMonotonic":{},)", column.only_grows);
 }

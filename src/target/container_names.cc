@@ -107,9 +107,9 @@ std::vector<std::string> ContainerNames::of_containerd(std::string_view id) cons
     if (!config || !config->is_object()) continue;
     const auto annotations = config->find("annotations");
     if (annotations == config->end()) continue;
-    const auto of_pods = of_pod(text_at(*annotations, "io.kubernetes.cri.sandbox-namespace"),
-                                text_at(*annotations, "io.kubernetes.cri.sandbox-name"),
-                                text_at(*annotations, "io.kubernetes.cri.container-name"));
+    auto of_pods = of_pod(text_at(*annotations, "io.kubernetes.cri.sandbox-namespace"),
+                          text_at(*annotations, "io.kubernetes.cri.sandbox-name"),
+                          text_at(*annotations, "io.kubernetes.cri.container-name"));
     if (!of_pods.empty()) return of_pods;
     const std::string name = text_at(*annotations, "nerdctl/name");
     if (!name.empty()) return {name};
