@@ -83,8 +83,7 @@ void declare(CLI::App& app, RunArguments& arguments) {
       "and with --end ends it; a name is for once");
   stand->needs(url);
   // Who leaves gives no answer.
-  for (const char* option : {"--for", "--output", "--format", "--json", "--csv", "--chart",
-                             "--stream", "--otlp", "--prometheus"})
+  for (const char* option : {"--for", "--output", "--otlp", "--prometheus"})
     stand->excludes(app.get_option(option));
   app.add_option("--sign", arguments.sign_with,
                  "the key of who asks (clew key), where nodes want to know that")
