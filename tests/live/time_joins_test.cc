@@ -237,7 +237,7 @@ TEST(TimeJoined, HaveNoPictureAndNoTuples) {
       run_clew({"run",
                 "from k in entry(\"k\") join b in entry(\"b\") on b.tid equals k.tid within 1s "
                 "select k.tid",
-                "-p", std::to_string(getpid()), "--graph", "none.svg"});
+                "-p", std::to_string(getpid()), "--graph", testing::TempDir() + "none.svg"});
   EXPECT_NE(report.status, 0);
   EXPECT_THAT(report.error, HasSubstr("only a query with joins by cause"));
 }
