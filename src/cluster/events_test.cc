@@ -621,17 +621,8 @@ class FaultyEvents {
   uint64_t late_ = 0;
 };
 
-// More of them, or one: CLEW_SEEDS=FIRST-LAST.
-std::pair<uint64_t, uint64_t> event_seeds() {
-  const char* const said = std::getenv("CLEW_SEEDS");
-  if (said == nullptr) return {0, 999};
-  char* end = nullptr;
-  const uint64_t first = std::strtoull(said, &end, 10);
-  return {first, *end == '-' ? std::strtoull(end + 1, nullptr, 10) : first};
-}
-
 TEST(FaultyClusterEvents, AreThereOnceAndJoinedOnce) {
-  const auto [first, last] = event_seeds();
+  const auto [first, last] = seeds();
   for (uint64_t seed = first; seed <= last; ++seed) {
     FaultyEvents world(seed);
     world.run();

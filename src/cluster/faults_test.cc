@@ -202,15 +202,6 @@ class FaultyCluster {
   uint64_t incarnations_ = 0;
 };
 
-// More of them, or one: CLEW_SEEDS=FIRST-LAST.
-std::pair<uint64_t, uint64_t> seeds() {
-  const char* const said = std::getenv("CLEW_SEEDS");
-  if (said == nullptr) return {0, 999};
-  char* end = nullptr;
-  const uint64_t first = std::strtoull(said, &end, 10);
-  return {first, *end == '-' ? std::strtoull(end + 1, nullptr, 10) : first};
-}
-
 TEST(ClusterFaults, LoseNothingAndCountNothingTwice) {
   const auto [first, last] = seeds();
   for (uint64_t seed = first; seed <= last; ++seed) {

@@ -204,4 +204,13 @@ struct TestAsker {
   uint64_t stale = 0;      // Versions that came behind higher ones.
 };
 
+// For worlds that are made of one. More of them, or one: CLEW_SEEDS=FIRST-LAST.
+inline std::pair<uint64_t, uint64_t> seeds() {
+  const char* const said = std::getenv("CLEW_SEEDS");
+  if (said == nullptr) return {0, 999};
+  char* end = nullptr;
+  const uint64_t first = std::strtoull(said, &end, 10);
+  return {first, *end == '-' ? std::strtoull(end + 1, nullptr, 10) : first};
+}
+
 }  // namespace clew::cluster
