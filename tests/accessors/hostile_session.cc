@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <span>
+#include <utility>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -107,7 +109,8 @@ std::unique_ptr<GuardedMemory> constant(const std::vector<Value>& values) {
 
 constexpr uint32_t kSession = 7;
 
-// Tables of stacks in which anything may stand. One for all sessions: they are large.
+// Tables of stacks in which anything may stand. One for all sessions of a process: they are large,
+// and have that one's pid.
 struct StackTables {
   static constexpr uint64_t kRows = 1024;
 
@@ -115,22 +118,28 @@ struct StackTables {
     std::mt19937_64 random(17);
     for (uint64_t& word : std::span(memory.as<uint64_t>(), memory.bytes().size() / 8))
       word = random() % 4 == 0 ? random() : random() % 0x1000;
-    // The process is found at once, at a moment when nobody changes its entry.
+    // The process is found at once, at a moment when nobody changes its entry, which says the same
+    // whatever its pid is.
     const auto pid = static_cast<uint64_t>(getpid());
     auto* const processes = reinterpret_cast<abi::MachineUnwindProcess*>(
         memory.bytes().data() + abi::kUnwindProcessesOffset);
     auto& own = processes[abi::unwind_slot(pid, 0, abi::kMachineUnwindProcesses)];
     own.pid = pid;
     own.version = 2;
+    own.first_segment = static_cast<uint32_t>(random());
+    own.segment_count = static_cast<uint32_t>(random());
     memory.forbid_writes();
   }
 
   GuardedMemory memory{abi::kUnwindRowsOffset + kRows * sizeof(abi::MachineUnwindRow)};
 };
 
+// A forked child makes its own: of its parent's it would read nothing.
 const StackTables& stack_tables() {
-  static const StackTables kTables;
-  return kTables;
+  static std::unique_ptr<const StackTables> tables;
+  static pid_t owner = 0;
+  if (std::exchange(owner, getpid()) != getpid()) tables = std::make_unique<StackTables>();
+  return *tables;
 }
 
 }  // namespace
