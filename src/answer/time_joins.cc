@@ -30,6 +30,20 @@ stream::Side side_of(query::JoinSide side) {
   return stream::Side::Either;
 }
 
+stream::Choice choice_of(query::JoinFilter filter) {
+  switch (filter) {
+    case query::JoinFilter::All:
+      return stream::Choice::All;
+    case query::JoinFilter::First:
+    case query::JoinFilter::FirstN:
+      return stream::Choice::First;
+    case query::JoinFilter::MostRecent:
+    case query::JoinFilter::MostRecentN:
+      return stream::Choice::Last;
+  }
+  return stream::Choice::All;
+}
+
 int64_t less(int64_t time, int64_t by) {
   int64_t result = 0;
   return __builtin_sub_overflow(time, by, &result) ? std::numeric_limits<int64_t>::min() : result;
@@ -80,7 +94,9 @@ void TimeJoins::add_joins(size_t at) {
                                       .keys = within.joined.size(),
                                       .within_ns = within.ns,
                                       .side = side_of(within.side),
-                                      .is_outer = stage.joins[i].left};
+                                      .is_outer = stage.joins[i].left,
+                                      .choice = choice_of(stage.joins[i].filter),
+                                      .count = stage.joins[i].count};
     made.join = std::make_unique<stream::TemporalJoin>(shape, limits_.sides, *made.step);
     stages_[at].joins.push_back(std::move(made));
   }
@@ -227,8 +243,10 @@ uint64_t TimeJoins::passed() const {
 TimeJoinCounts TimeJoins::counts() const {
   TimeJoinCounts counts = counts_;
   for (const Stage& stage : stages_) {
-    for (const Join& join : stage.joins)
+    for (const Join& join : stage.joins) {
       counts.forgotten += join.join->forgotten();
+      counts.cut += join.join->unchosen();
+    }
   }
   return counts;
 }

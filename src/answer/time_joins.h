@@ -30,13 +30,13 @@ namespace clew::answer {
 struct TimeJoinLimits {
   int64_t slack_ns = plan::kLateNs;  // An event that is later than that may lack partners.
   size_t batch = 4'096;              // After so many rows they are taken away.
-  stream::TemporalLimits sides{.held = plan::kHeldMax};
+  stream::TemporalLimits sides{.held = plan::kHeldMax, .looks = plan::kChosenFromMax};
   stream::Budget each{.rows = plan::kPartnersMax};  // What an event may cost.
 };
 
 struct TimeJoinCounts {
   uint64_t late = 0;       // Events that were too late.
-  uint64_t cut = 0;        // Events that would have given too many rows.
+  uint64_t cut = 0;        // Events that would have given, or were to choose from, too many rows.
   uint64_t forgotten = 0;  // Events and rows that were forgotten before their time.
 };
 

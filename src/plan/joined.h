@@ -34,6 +34,7 @@ namespace clew::plan {
 inline constexpr int64_t kLateNs = 100'000'000;
 inline constexpr size_t kHeldMax = 1'000'000;
 inline constexpr size_t kPartnersMax = 1'000;
+inline constexpr size_t kChosenFromMax = 20'000;  // Partners, to choose the first or last from.
 
 // One query: the whole, or one that another joins.
 struct JoinStage {

@@ -102,6 +102,19 @@ std::string describe_groups(const query::Join& join) {
                      join.left ? ", or a row without" : "");
 }
 
+// Which of those that fit.
+std::string describe_choice(const query::Join& join) {
+  constexpr std::array<std::string_view, 5> kFilters = {"all of", "the first of", "the first of",
+                                                        "the most recent of", "the most recent of"};
+  return fmt::format("{} {}", kFilters[static_cast<size_t>(join.filter)], join.name);
+}
+
+std::string describe_most(const query::Join& join) {
+  const bool is_counted =
+      join.filter == query::JoinFilter::FirstN || join.filter == query::JoinFilter::MostRecentN;
+  return is_counted ? fmt::format(", {} at most", join.count) : "";
+}
+
 // The joined event's keys, as conditions.
 std::string describe_by_time(const query::Join& join, const Query& query) {
   const query::Within& within = *join.within;
@@ -111,8 +124,9 @@ std::string describe_by_time(const query::Join& join, const Query& query) {
                                 query::print(within.other[i], query)));
   }
   constexpr std::array<std::string_view, 3> kSides = {"", " before", " after"};
-  return fmt::format("join all of {} with {}, within {}{}{}", join.name, fmt::join(equal, " and "),
-                     query::print_duration(within.ns), kSides[static_cast<size_t>(within.side)],
+  return fmt::format("join {} with {}, within {}{}{}{}", describe_choice(join),
+                     fmt::join(equal, " and "), query::print_duration(within.ns),
+                     kSides[static_cast<size_t>(within.side)], describe_most(join),
                      join.left ? ", or a row without" : "");
 }
 
@@ -120,12 +134,7 @@ std::string describe(const query::Join& join, const Query& query) {
   if (join.within) return describe_by_time(join, query);
   if (!join.subquery.empty() && join.subquery[0].shape == query::Shape::Groups)
     return describe_groups(join);
-  constexpr std::array<std::string_view, 5> kFilters = {"all of", "the first of", "the first of",
-                                                        "the most recent of", "the most recent of"};
-  const bool is_counted =
-      join.filter == query::JoinFilter::FirstN || join.filter == query::JoinFilter::MostRecentN;
-  return fmt::format("join {} {} that happened before{}{}", kFilters[size_t(join.filter)],
-                     join.name, is_counted ? fmt::format(", {} at most", join.count) : "",
+  return fmt::format("join {} that happened before{}{}", describe_choice(join), describe_most(join),
                      join.left ? ", or a row without" : "");
 }
 
@@ -226,9 +235,12 @@ std::string describe_held(const Joined& joined, size_t at, size_t index, const Q
   };
   const std::string& other =
       stage.joins[index].after == 0 ? "e" : query.joins[stage.joins[index].after - 1U].name;
-  return fmt::format("hold {} for {} and {} for {}, {} of each at most; join each with {} at most",
-                     other, of(query::JoinSide::Before, lag), query.joins[index].name,
-                     of(query::JoinSide::After, lag_of(joined, at, index)), kHeldMax, kPartnersMax);
+  const bool is_chosen = query.joins[index].filter != query::JoinFilter::All;
+  return fmt::format("hold {} for {} and {} for {}, {} of each at most; {}", other,
+                     of(query::JoinSide::Before, lag), query.joins[index].name,
+                     of(query::JoinSide::After, lag_of(joined, at, index)), kHeldMax,
+                     is_chosen ? fmt::format("choose from {} at most", kChosenFromMax)
+                               : fmt::format("join each with {} at most", kPartnersMax));
 }
 
 // A query that is joined has streams, joins and conditions of its own.

@@ -32,14 +32,11 @@ Expected<void> Analyser::expand_lets(Expression& key) {
 }
 
 Expected<void> Analyser::join_by_time(const Step& step) {
-  if (step.filter != JoinFilter::All) {
-    return build_.report.fail(step.sources[0].span,
-                              "First and MostRecent choose by cause; a join by time takes all "
-                              "that are near");
-  }
   Join join;
   join.name = free_name(step.name);
   join.left = step.left;
+  join.filter = step.filter;
+  join.count = static_cast<uint32_t>(std::max<uint64_t>(step.number, 1));
   join.span = step.span;
   CLEW_TRY(join_sources(step, join));
   const auto joined = static_cast<uint16_t>(build_.query.joins.size());

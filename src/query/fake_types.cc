@@ -121,7 +121,10 @@ FakeTypes::FakeTypes() {
   Parameter relative = field("note", label, 28);
   relative.place = ParameterPlace::Relative;
   functions_["sched:sched_switch"] = {
-      {field("prev_comm", label, 8), field("prev_pid", integer, 32), elsewhere, relative}, 0};
+      {field("prev_comm", label, 8), field("prev_pid", integer, 32), elsewhere, relative,
+       field("next_comm", label, 40), field("next_pid", integer, 56)},
+      0};
+  functions_["sched:sched_wakeup"] = {{field("comm", label, 8), field("pid", integer, 24)}, 0};
   functions_["rate_of"] = {{parameter("id", integer, 0)}, real};
 }
 

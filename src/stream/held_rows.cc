@@ -166,8 +166,17 @@ void HeldRows::forget(uint32_t place, size_t cell) {
 
 void HeldRows::read(uint32_t place, std::span<Value> values) const {
   CLEW_ASSERT(values.size() == shape_.width);
-  const uint64_t* const word = words(place) + kMomentWords * shape_.moments;
-  const uint8_t* const tag = tags(place);
+  read_cells(place, 0, values);
+}
+
+void HeldRows::read_key(uint32_t place, std::span<Value> key) const {
+  CLEW_ASSERT(key.size() == shape_.keys);
+  read_cells(place, shape_.width, key);
+}
+
+void HeldRows::read_cells(uint32_t place, size_t first, std::span<Value> values) const {
+  const uint64_t* const word = words(place) + kMomentWords * shape_.moments + first;
+  const uint8_t* const tag = tags(place) + first;
   for (size_t i = 0; i < values.size(); ++i) {
     switch (tag[i]) {
       case kNull:

@@ -69,6 +69,8 @@ class HeldRows {
   [[nodiscard]] uint32_t before(uint32_t place) const { return links_[place].before; }
 
   void read(uint32_t place, std::span<aggregate::Value> values) const;
+  void read_key(uint32_t place, std::span<aggregate::Value> key) const;
+  [[nodiscard]] uint64_t hash_of(uint32_t place) const { return groups_[links_[place].group].hash; }
   [[nodiscard]] Moment moment(uint32_t place, size_t index) const;
   [[nodiscard]] int64_t time_of(uint32_t place) const {
     return moment(place, shape_.first_by).time_ns;
@@ -101,6 +103,7 @@ class HeldRows {
   [[nodiscard]] uint8_t* tags(uint32_t place) const;
   [[nodiscard]] size_t cells() const { return shape_.width + shape_.keys; }
   void write(uint32_t place, size_t cell, const aggregate::Value& value);
+  void read_cells(uint32_t place, size_t first, std::span<aggregate::Value> values) const;
   void forget(uint32_t place, size_t cell);
   [[nodiscard]] bool has_key(uint32_t place, std::span<const aggregate::Value> key) const;
   [[nodiscard]] uint32_t find_group(std::span<const aggregate::Value> key, uint64_t hash) const;

@@ -123,6 +123,15 @@ bool belong_together(const Timed& a, const Timed& b, const TemporalShape& shape)
   return a.key == b.key;
 }
 
+// Of the times and numbers of partners.
+void keep_chosen(std::vector<Pair>& found, const TemporalShape& shape) {
+  if (shape.choice == Choice::All || found.size() <= shape.count) return;
+  const auto count = static_cast<ptrdiff_t>(shape.count);
+  std::sort(found.begin(), found.end());
+  if (shape.choice == Choice::Last) found.erase(found.begin(), found.end() - count);
+  found.resize(shape.count);
+}
+
 // Of events in the order of their times but for `disorder`, which bounds how many there are to look
 // at.
 std::vector<Pair> plainly_joined(const std::vector<Timed>& events, const TemporalShape& shape,
@@ -134,13 +143,15 @@ std::vector<Pair> plainly_joined(const std::vector<Timed>& events, const Tempora
     if (!events[a].is_left) continue;
     while (events[begin].time < events[a].time - reach)
       ++begin;
-    bool is_alone = true;
+    std::vector<Pair> found;  // Times and numbers.
     for (size_t b = begin; b < events.size() && events[b].time <= events[a].time + reach; ++b) {
       if (events[b].is_left || !belong_together(events[a], events[b], shape)) continue;
-      pairs.emplace_back(a, b);
-      is_alone = false;
+      found.emplace_back(events[b].time, b);
     }
-    if (is_alone && shape.is_outer) pairs.emplace_back(a, -1);
+    keep_chosen(found, shape);
+    if (found.empty() && shape.is_outer) pairs.emplace_back(a, -1);
+    for (const Pair& one : found)
+      pairs.emplace_back(a, one.second);
   }
   std::sort(pairs.begin(), pairs.end());
   return pairs;
@@ -192,6 +203,27 @@ void expect_as_plainly(const Recipe& recipe, TemporalShape shape, uint32_t seed)
 
 TEST(TemporalJoin, IsWhatAPlainEvaluatorSaysOfAMillionEvents) {
   expect_as_plainly({.count = 1'000'000, .keys = 30, .disorder = 20}, {.within_ns = 40}, 1);
+}
+
+TEST(TemporalJoin, IsWhatAPlainEvaluatorSaysWhereSomeAreChosen) {
+  uint32_t seed = 100;
+  for (const Choice choice : {Choice::First, Choice::Last}) {
+    for (const Side side : {Side::Either, Side::Before, Side::After}) {
+      for (const bool is_outer : {false, true}) {
+        for (const int64_t disorder : {0, 50}) {
+          for (const size_t count : {1, 3}) {
+            expect_as_plainly({.count = 20'000, .keys = 20, .disorder = disorder, .is_text = true},
+                              {.within_ns = 30,
+                               .side = side,
+                               .is_outer = is_outer,
+                               .choice = choice,
+                               .count = count},
+                              ++seed);
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(TemporalJoin, IsWhatAPlainEvaluatorSaysOnEachSide) {
@@ -325,6 +357,33 @@ TEST(TemporalJoin, TakesTimesThatGoBackwards) {
     run.take(i % 2 == 0 ? left(-20 * i) : right(-20 * i + 15), i);
   EXPECT_EQ(run.cut(), 0);
   EXPECT_EQ(run.sorted().size(), 1'500);
+}
+
+// Of how many there are to choose from is not known which is the first: no row is better than a
+// wrong one.
+TEST(TemporalJoin, DoesNotChooseFromWhatItCannotLookAt) {
+  for (const bool is_outer : {false, true}) {
+    Joining run({.within_ns = 1'000, .is_outer = is_outer, .choice = Choice::First}, 0,
+                {.looks = 10});
+    for (int64_t i = 0; i < 11; ++i)
+      run.take(right(100), i);
+    run.take(left(100), 11);
+    run.take(left(2'000), 12);
+    run.pass(10'000);
+    EXPECT_EQ(run.join().unchosen(), 1);
+    EXPECT_EQ(run.sorted().size(), is_outer ? 1 : 0);
+  }
+}
+
+// The last one is found at once, however many there are.
+TEST(TemporalJoin, TheLastOneTakesOneLook) {
+  Joining run({.within_ns = 1'000, .side = Side::Before, .choice = Choice::Last}, 0, {.looks = 1});
+  for (int64_t i = 0; i < 100; ++i)
+    run.take(right(i), i);
+  run.take(left(100), 100);
+  run.pass(10'000);
+  EXPECT_EQ(run.join().unchosen(), 0);
+  EXPECT_THAT(run.sorted(), ElementsAre(Pair(100, 99)));
 }
 
 // A recording can say any time.

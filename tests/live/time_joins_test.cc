@@ -98,6 +98,26 @@ TEST(TimeJoined, HaveNothingWhereTheyFindNothing) {
   }
 }
 
+// Of many with one key, the call before each, and the first of all.
+TEST(TimeJoined, ChooseTheLastAndTheFirst) {
+  constexpr int kCalls = 5'000;
+  Victim victim("keys");
+  const Report report = answer_of(
+      victim,
+      "from k in entry(\"keys!take_key\") left join b in MostRecent(entry(\"keys!take_key\")) on "
+      "b.tid "
+      "equals k.tid within 30s before left join a in First(entry(\"keys!take_key\")) on a.tid "
+      "equals "
+      "b.tid within 30s before select k.arg0 as own, k.arg0 - b.arg0 as step, a.arg0 as first",
+      fmt::format("paced {}", kCalls));
+  ASSERT_EQ(report.rows.size(), kCalls);
+  for (const json& row : report.rows) {
+    const int own = row.at("own");
+    EXPECT_EQ(row.at("step"), own == 0 ? json() : json(1)) << row;
+    EXPECT_EQ(row.at("first"), own < 2 ? json() : json(0)) << row;
+  }
+}
+
 // A call and its return have the same argument, and come within a moment.
 TEST(TimeJoined, JoinACallWithItsReturn) {
   Victim victim("keys");
