@@ -125,13 +125,35 @@ Expected<void> Compiler::find_processes() {
     if (places_.kernel) scope_.pids.push_back(pid);
   }
   if (first && result_.tracees.empty()) return tl::unexpected(*first);
+  tell_left_out();
   return {};
 }
 
 void Compiler::leave_out(pid_t pid, const std::string& reason) {
   log_step(pid, "is left out: {}", reason);
-  notices_.warning(fmt::format("process {} is left out: {}", pid, reason));
   result_.left_out.push_back({.process = pid, .reason = reason});
+}
+
+// Those that were not told yet: a line for each reason.
+void Compiler::tell_left_out() {
+  constexpr size_t kNamed = 3;
+  std::map<std::string, std::vector<pid_t>> by_reason;
+  for (; left_out_told_ < result_.left_out.size(); ++left_out_told_) {
+    const auto& one = result_.left_out[left_out_told_];
+    const std::string own = fmt::format(" in process {}", one.process);
+    const size_t end = one.reason.size() - (one.reason.ends_with(own) ? own.size() : 0);
+    by_reason[one.reason.substr(0, end)].push_back(one.process);
+  }
+  for (auto& [reason, pids] : by_reason) {
+    if (pids.size() == 1) {
+      notices_.warning(fmt::format("process {} is left out: {}", pids[0], reason));
+      continue;
+    }
+    const size_t count = pids.size();
+    pids.resize(std::min(count, kNamed));
+    notices_.warning(fmt::format("{} processes are left out ({}{}): {}", count,
+                                 fmt::join(pids, ", "), count > kNamed ? ", …" : "", reason));
+  }
 }
 
 Expected<query::Query> Compiler::parse() {
@@ -211,6 +233,7 @@ Expected<void> Compiler::find_sites(const query::Query& query) {
   }
   result_.tracees = std::move(found);
   if (result_.tracees.empty()) return first;
+  tell_left_out();
   if (result_.joined || !places_.everywhere.empty()) CLEW_TRY(check_streams(query));
   if (count > kSitesMax && !request_.is_sure) {
     return at_source(query, largest_source(), too_many(count));

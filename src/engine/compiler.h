@@ -77,6 +77,7 @@ class Compiler {
       result_.lost.push_back(std::move(told));
   }
   void leave_out(pid_t pid, const std::string& reason);
+  void tell_left_out();
   [[nodiscard]] tl::unexpected<Error> at_source(const query::Query& query, uint16_t source,
                                                 const std::string& message) const;
   [[nodiscard]] uint16_t largest_source() const;
@@ -104,6 +105,7 @@ class Compiler {
   kernel::TraceEvents events_;
   plan::Contexts contexts_;  // Of joins in place.
   Compiled result_;
+  size_t left_out_told_ = 0;  // Of result_.left_out.
 };
 
 }  // namespace clew::engine

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pages of docs/cases need to be shown: a PostgreSQL of one's own, its clients, and Clew."""
+"""What the pages of docs/cases need to be shown: a PostgreSQL of one's own, its clients, Clew."""
 
 import json
 import os

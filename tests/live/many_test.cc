@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -243,6 +244,18 @@ TEST(Many, AProcessThatUsesTheGsSegmentDoesNotKeepTheOthersFromBeingTraced) {
   ASSERT_EQ(left_out.size(), 1U) << report.summary;
   EXPECT_EQ(left_out[0].at("process").get<pid_t>(), refused.pid());
   EXPECT_THAT(left_out[0].at("reason").get<std::string>(), HasSubstr("[gs-in-use]"));
+}
+
+TEST_F(ManyProcesses, OfWhatTheyHaveInCommonIsToldOnce) {
+  Victim victim("keys");
+  std::vector<std::string> arguments =
+      run_all(R"(from e in entry("keys!take_key") select count())");
+  arguments.insert(arguments.end(), {"-p", std::to_string(victim.pid())});
+  const Report report = run_clew(arguments);
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.summary.at("left_out").size(), kProcesses) << report.summary;
+  EXPECT_THAT(report.error, HasSubstr(fmt::format("{} processes are left out (", kProcesses)));
+  EXPECT_THAT(report.error, testing::Not(HasSubstr("is left out")));
 }
 
 TEST(Many, WhenAllAreRefusedTheReasonIsAnError) {
