@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -97,6 +98,11 @@ bool equals(const uint64_t& word, uint8_t tag, const Value& value) {
 }
 
 }  // namespace
+
+uint64_t random_seed() {
+  std::random_device random;
+  return (uint64_t{random()} << 32) | random();
+}
 
 uint64_t hash_of_key(std::span<const Value> key, uint64_t seed) {
   uint64_t hash = seed;

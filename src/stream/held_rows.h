@@ -29,6 +29,8 @@ struct Moment {
   bool operator==(const Moment&) const = default;
 };
 
+// Keys come from programs that are traced: they should not be able to choose their buckets.
+uint64_t random_seed();
 // What a key is found by. Text and integers have none in common.
 uint64_t hash_of_key(std::span<const aggregate::Value> key, uint64_t seed);
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <random>
 #include <utility>
 #include <variant>
 
@@ -19,12 +18,6 @@ bool has_null(std::span<const Value> key) {
   return std::any_of(key.begin(), key.end(), [](const Value& part) {
     return std::holds_alternative<std::monostate>(part);
   });
-}
-
-// Keys come from programs that are traced: they should not be able to choose their buckets.
-uint64_t random_seed() {
-  std::random_device random;
-  return (uint64_t{random()} << 32) | random();
 }
 
 int64_t more(int64_t time, uint64_t by) {
