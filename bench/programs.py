@@ -40,6 +40,9 @@ REDIS_QUERIES = [
      'from e in entry("redis-server!zmalloc"), entry("redis-server!zfree") '
      "select new { calls = count() }",
      "uprobe:PROGRAM:zmalloc, uprobe:PROGRAM:zfree { @ = count(); }"),
+    ("memory outstanding by stack, one key in 64", 90,
+     "from a in redis.live one in 64 groupby a.ustack "
+     "select a.ustack, sum(a.size * a.weight) as bytes", None),
 ]
 
 

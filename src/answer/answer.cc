@@ -140,6 +140,10 @@ void Answer::take(RowBatch& rows) {
   first().take(rows);
 }
 
+void Answer::end_rows() {
+  first().finish();
+}
+
 void Answer::take(const aggregate::Table& table) {
   RowBatch rows(layout_.keys + query_.aggregates.size());
   for (aggregate::Row& row : rows_of(query_, table)) {

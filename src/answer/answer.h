@@ -28,6 +28,8 @@ class Answer {
   void take(RowBatch& rows);
   // … of which no more are wanted: `take`, `for N events`.
   [[nodiscard]] bool is_full() const;
+  // … and these were all of an interval, or of the session: what is outstanding then.
+  void end_rows();
   // Shape::Groups: the whole answer of an interval, or of the session.
   void take(const aggregate::Table& table);
   // Nothing more comes: what is known of all rows alone goes on.

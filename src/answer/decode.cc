@@ -89,7 +89,7 @@ void Decoder::decode(const query::Expression& meaning, std::span<const uint64_t>
   }
   const query::Type& type = meaning.type;
   if (type.kind == TypeKind::Stack) {
-    into = names_.stack(words);
+    into = words.empty() ? aggregate::Stack{} : names_.stack(words);
   } else if (type.kind == TypeKind::String || type.kind == TypeKind::Bytes) {
     put_text(text_in(words, type), into);
   } else if (type.kind == TypeKind::Integer && type.is_signed) {

@@ -95,7 +95,7 @@ struct Description {
   std::string_view many;
 };
 
-constexpr std::array<Description, 42> kDescriptions = {{
+constexpr std::array<Description, 45> kDescriptions = {{
     {kMissedReentry, "hit while a probe already ran on the thread",
      "hits while a probe already ran on the thread"},
     {kMissedAbandoned, "probe left by a longjmp out of a signal handler",
@@ -183,6 +183,12 @@ constexpr std::array<Description, 42> kDescriptions = {{
      "events joined with a part of their partners: there were too many"},
     {kMissedTooLate, "event so late that some of its partners may have been forgotten",
      "events so late that some of their partners may have been forgotten"},
+    {kMissedEndedUnseen, "end of what had not been seen to begin: it is older than the session",
+     "ends of what had not been seen to begin: it is older than the session"},
+    {kMissedBegunAgain, "begin of what had not been seen to end: the one before it counts as ended",
+     "begins of what had not been seen to end: those before them count as ended"},
+    {kDroppedOutstanding, "begin not kept: too much was outstanding",
+     "begins not kept: too much was outstanding"},
     {kDroppedPane, "event not sent by its node: an interval had no room for it",
      "events not sent by their nodes: an interval had no room for them"},
     {kDroppedNoRoom, "event not kept in the file: the disk had no room",

@@ -84,6 +84,11 @@ inline constexpr std::string_view kDroppedAmounts = "cluster_amounts";
 inline constexpr std::string_view kDroppedHeld = "held_full";
 inline constexpr std::string_view kDroppedPartners = "join_partners";
 inline constexpr std::string_view kMissedTooLate = "late_for_join";
+// Of what is outstanding: ends of what had begun before the session, or unseen; begins with a key
+// whose end had not been seen; and those for which there was no room.
+inline constexpr std::string_view kMissedEndedUnseen = "ended_unseen";
+inline constexpr std::string_view kMissedBegunAgain = "begun_again";
+inline constexpr std::string_view kDroppedOutstanding = "outstanding_full";
 // Frames of a file of events that did not have their checksum.
 // Of a file of events: those for which the disk had no room.
 inline constexpr std::string_view kDroppedNoRoom = "no_room";

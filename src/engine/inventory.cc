@@ -271,6 +271,27 @@ std::string program_text(const query::Program& program, bool json) {
   return fmt::format("{:<28} a program: {}\n", program.name, query::describe(program.profile));
 }
 
+std::string names_of(const std::vector<query::SyntaxSource>& sources) {
+  std::string text;
+  for (const query::SyntaxSource& source : sources)
+    text += (text.empty() ? "" : ", ") + source.name;
+  return text;
+}
+
+std::string outstanding_text(const query::OutstandingDefinition& defined, bool json) {
+  const std::string opened = names_of(defined.what.opened);
+  const std::string closed = names_of(defined.what.closed);
+  if (json) {
+    return dump_line({{"outstanding", defined.name},
+                      {"doc", defined.doc},
+                      {"opened", opened},
+                      {"until", closed},
+                      {"file", defined.file}});
+  }
+  return fmt::format("{:<28} {}\n{:<28}   outstanding: {} until {}\n", defined.name, defined.doc,
+                     "", opened, closed);
+}
+
 std::string field_text(const query::FieldForm& field, bool json) {
   if (json) {
     return dump_line({{"field", field.name},
@@ -378,6 +399,11 @@ Expected<std::string> list_tracepoints(const NameRequest& request,
       text += tracepoint_text(tracepoint, request.json);
   }
   if (!text.empty() && !request.json) text += kOfAllTracepoints;
+  for (const query::OutstandingDefinition& defined : vocabulary.outstandings()) {
+    names.push_back(defined.name);
+    if (pattern.matches(defined.name) || pattern.matches(program_of(defined.name)))
+      text += outstanding_text(defined, request.json);
+  }
   for (const query::Program& program : vocabulary.programs()) {
     if (pattern.matches(program.name)) text += program_text(program, request.json);
   }
@@ -396,9 +422,11 @@ bool names_tracepoints(const std::string& pattern,
   const Expected<query::Vocabulary> vocabulary = load_vocabulary(vocabulary_paths);
   if (!compiled) return false;
   if (!vocabulary) return true;  // So that the listing says what is wrong with the files.
-  const auto known = vocabulary->tracepoints();
-  return std::any_of(known.begin(), known.end(),
-                     [&](const auto& tracepoint) { return compiled->matches(tracepoint.name); });
+  const auto matches = [&](const auto& defined) { return compiled->matches(defined.name); };
+  const auto tracepoints = vocabulary->tracepoints();
+  const auto outstandings = vocabulary->outstandings();
+  return std::any_of(tracepoints.begin(), tracepoints.end(), matches) ||
+         std::any_of(outstandings.begin(), outstandings.end(), matches);
 }
 
 namespace {

@@ -9,6 +9,10 @@ Expected<void> leave_to_panes(query::Query& query) {
     return fail(ErrorCode::InvalidQuery,
                 "'for N events' is counted by one session, and a cluster has several");
   }
+  if (query::is_outstanding(query)) {
+    return fail(ErrorCode::InvalidQuery,
+                "what is outstanding is asked on one machine, and not through a cluster");
+  }
   if (query::joins_by_cause(query)) {
     return fail(ErrorCode::InvalidQuery,
                 "joins by cause do not go through a cluster yet; joins by time ('within') do");

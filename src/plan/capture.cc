@@ -110,12 +110,31 @@ collect::EventWords words_of_event(const std::vector<Expression>& captures) {
   return all;
 }
 
+namespace {
+
+// As a text that has its own length: all of it, or nothing where the source has none.
+Expected<void> store_sized_stack(Coder& coder, const Expression& capture, int32_t at,
+                                 const StoreCapture& store) {
+  const bool is_there = coder.meaning(capture).kind == ExpressionKind::Field;
+  const auto size = static_cast<int32_t>(is_there ? 8 * stored_words(capture) : 0);
+  if (is_there) CLEW_TRY(store(capture, at + 8));
+  coder.builder()
+      .move(isa::Register::R0, size)
+      .store(isa::Size::Double, isa::Register::R9, at, isa::Register::R0);
+  if (is_there) coder.builder().alu(isa::Alu::Add, isa::Register::R9, isa::Register::R0);
+  return {};
+}
+
+}  // namespace
+
 Expected<int32_t> store_captures(Coder& coder, const std::vector<Expression>& captures, int32_t at,
                                  const StoreCapture& store) {
   for (const Expression& capture : captures) {
     const collect::EventWords words = words_in_event(capture);
     if (words.most == 0) continue;
-    if (has_own_length(capture)) {
+    if (is_own_stack(capture)) {
+      CLEW_TRY(store_sized_stack(coder, capture, at, store));
+    } else if (has_own_length(capture)) {
       CLEW_TRY(coder.store_sized_text(capture, at));
       coder.builder().alu(isa::Alu::Add, isa::Register::R9, isa::Register::R0);
     } else {

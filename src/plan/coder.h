@@ -102,7 +102,9 @@ uint32_t frames_of(const query::Expression& expression);
 bool is_stored_as_word(const query::Expression& expression);
 // How many words `store` writes.
 uint32_t stored_words(const query::Expression& expression);
-// True for text of which an event holds as much as there is: that may be long.
+// Whether it is a stack of some sources, and none of the others (plan/joined_events.h).
+bool is_own_stack(const query::Expression& expression);
+// True for text of which an event holds as much as there is: that may be long. And for such stacks.
 bool has_own_length(const query::Expression& expression);
 // What it is behind lets and inputs.
 const query::Expression& meaning_of(const query::Query& query, const query::Source& source,
@@ -167,6 +169,10 @@ class Coder {
   // The same of a stack; r0 = a hash of it. Leaves when the stack cannot be walked. Changes r0 to
   // r5.
   void store_stack(const query::Expression& stack, isa::Register base, int32_t offset);
+  // What it is at the program's source.
+  [[nodiscard]] const query::Expression& meaning(const query::Expression& expression) const {
+    return meaning_of(query_, *source_, expression);
+  }
   // Text that has_own_length, for an event: at [r9 + offset] the size in bytes of what follows,
   // then the text in whole words. r0 = that size.
   Expected<void> store_sized_text(const query::Expression& expression, int32_t offset);

@@ -168,7 +168,14 @@ uint32_t stored_words(const Expression& expression) {
   return text_words(expression.type.capacity_bytes);
 }
 
+// In a file of events it is a value like others.
+bool is_own_stack(const Expression& expression) {
+  return expression.type.kind == TypeKind::Stack && expression.kind != ExpressionKind::Field &&
+         expression.kind != ExpressionKind::Let;
+}
+
 bool has_own_length(const Expression& expression) {
+  if (is_own_stack(expression)) return true;
   return !is_stored_as_word(expression) && expression.type.kind == TypeKind::String &&
          expression.type.capacity_bytes > query::kStringDefaultBytes;
 }

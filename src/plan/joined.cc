@@ -2,6 +2,7 @@
 #include "plan/joined.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -92,6 +93,7 @@ class Separator {
   size_t add_emitter(std::vector<Source> sources, JoinRole role);
   void find_shared();
   Expected<void> rewrite_stage(size_t stage, const Query& query);
+  Expected<void> sample_keys(const Query& query);
   Expected<void> rewrite_keys(size_t stage, const Query& query);
   Expected<void> rewrite_rest(size_t stage, const Query& query);
   [[nodiscard]] std::string_view why_behind(size_t stage, const Expression& condition) const;
@@ -226,6 +228,7 @@ std::string_view Separator::why_behind(size_t stage, const Expression& condition
   if (emitter.shares) return "another stream has the same events";
   if (!probes_can(emitter, condition)) return "probes do not compute it";
   if (*streams.only == 0) return "";
+  if (query::is_outstanding(*queries_[stage])) return "it is of the moment that is asked about";
   const JoinStage::Join& join = result_.stages[stage].joins[*streams.only - 1U];
   if (join.left) return "a left join keeps what it finds nothing for";
   if (join.filter != query::JoinFilter::All) return "others that pass are not taken instead";
@@ -267,6 +270,42 @@ Expected<void> Separator::rewrite_rest(size_t stage, const Query& query) {
   for (query::Aggregate& aggregate : rest.aggregates) {
     for (Expression& argument : aggregate.arguments)
       argument = CLEW_TRY(rewrite(stage, without_lets(argument, query)));
+  }
+  return {};
+}
+
+// hash(key) % n == 0; where n is a power of two, a probe need not divide.
+Expected<Expression> is_one_of(const query::Reporter& report, const Expression& key, uint64_t n) {
+  Expression hash;
+  hash.kind = ExpressionKind::Call;
+  hash.function = query::Function::Hash;
+  hash.type = query::kUint64;
+  hash.span = key.span;
+  hash.operands = {key};
+  const auto constant = [&key](uint64_t value) {
+    return query::integer_constant(static_cast<int64_t>(value), query::kUint64, key.span);
+  };
+  const bool is_mask = std::has_single_bit(n);
+  const auto by = is_mask ? query::BinaryOperator::And : query::BinaryOperator::Modulo;
+  Expression rest = CLEW_TRY(
+      query::make_binary(report, by, {std::move(hash), constant(is_mask ? n - 1 : n)}, key.span));
+  return query::make_binary(report, query::BinaryOperator::Equal, {std::move(rest), constant(0)},
+                            key.span);
+}
+
+// Of what is outstanding: whoever begins or ends something looks at its key first.
+Expected<void> Separator::sample_keys(const Query& query) {
+  const query::Within& within = *query.joins[0].within;
+  if (within.one_in == 1) return {};
+  for (const uint16_t stream : {uint16_t{0}, uint16_t{1}}) {
+    Emitter& emitter = emitters_[emitter_of_[0][stream]];
+    const Expression& key = (stream == 0 ? within.other : within.joined).back();
+    if (emitter.shares || !probes_can(emitter, key)) {
+      return report_.fail(key.span, emitter.shares
+                                        ? "'one in' needs begins and ends at different places"
+                                        : "'one in' needs a key that probes compute");
+    }
+    emitter.filters.push_back(CLEW_TRY(is_one_of(report_, key, within.one_in)));
   }
   return {};
 }
@@ -377,6 +416,7 @@ Expected<Joined> Separator::run(const Query& query, const std::vector<query::Car
   }
   result_.least_cause = query::least_cause(query);
   find_shared();
+  if (query::is_outstanding(query)) CLEW_TRY(sample_keys(query));
   for (size_t stage = 0; stage < queries_.size(); ++stage)
     CLEW_TRY(rewrite_stage(stage, *queries_[stage]));
   CLEW_TRY(make_events(emitters_, also_, report_, result_));

@@ -35,6 +35,8 @@ inline constexpr int64_t kLateNs = 100'000'000;
 inline constexpr size_t kHeldMax = 1'000'000;
 inline constexpr size_t kPartnersMax = 1'000;
 inline constexpr size_t kChosenFromMax = 20'000;  // Partners, to choose the first or last from.
+// Of what is outstanding: how much of it is held.
+inline constexpr size_t kOutstandingMax = 10'000'000;
 
 // One query: the whole, or one that another joins.
 struct JoinStage {

@@ -104,6 +104,7 @@ class EventsMaker {
  private:
   void make_own_columns();
   void place_columns();
+  [[nodiscard]] bool has_several_places() const;
   void add_other_columns(const std::vector<Field>& also);
   Expected<void> add_filters(const Emitter& emitter, const Source& source,
                              Expression& wanted) const;
@@ -202,6 +203,15 @@ void EventsMaker::make_own_columns() {
   CLEW_ASSERT(events.values.size() == Joined::kOwnColumns);
 }
 
+// Else a stack is that of all events.
+bool EventsMaker::has_several_places() const {
+  const Source& first = emitters_[0].sources[0];
+  return std::any_of(emitters_.begin(), emitters_.end(), [&first](const Emitter& emitter) {
+    return std::any_of(emitter.sources.begin(), emitter.sources.end(),
+                       [&first](const Source& source) { return !is_same_place(first, source); });
+  });
+}
+
 void EventsMaker::place_columns() {
   for (size_t i = 0; i < emitters_.size(); ++i) {
     std::vector<size_t> taken;
@@ -211,8 +221,9 @@ void EventsMaker::place_columns() {
         taken.insert(taken.end(), others.begin(), others.end());
     }
     for (const Expression& leaf : emitters_[i].leaves) {
-      const size_t column =
-          is_common_field(leaf) ? common_column(leaf) : free_slot(stored(leaf.type), taken);
+      const bool is_own_stack = leaf.type.kind == query::TypeKind::Stack && has_several_places();
+      const bool is_common = is_common_field(leaf) && !is_own_stack;
+      const size_t column = is_common ? common_column(leaf) : free_slot(stored(leaf.type), taken);
       emitters_[i].columns.push_back(column);
       taken.push_back(column);
     }

@@ -41,10 +41,11 @@ struct Emitter {
   }
 };
 
-// What a column has at a source that is not asked for it: 0, or no text.
+// What a column has at a source that is not asked for it: 0, no text, or no stack.
 query::Expression nothing(const query::Type& type);
 
-// Whether events of any source have it: the tracer names it, so it is a column by itself.
+// Whether events of any source have it: the tracer names it, so it is a column by itself, but for
+// stacks, which are walked where they are asked for alone.
 bool is_common_field(const query::Expression& expression);
 
 // Whether both ask one probe, where they name the same place.

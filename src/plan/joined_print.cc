@@ -130,6 +130,30 @@ std::string describe_by_time(const query::Join& join, const Query& query) {
                      join.left ? ", or a row without" : "");
 }
 
+std::string of_keys(const query::Within& within) {
+  return within.one_in == 1 ? "" : fmt::format(" (of one key in {}, in the probes)", within.one_in);
+}
+
+// What is kept of what began, and what ends it.
+PlanLine describe_outstanding(const Query& query, const std::vector<std::string>& fields) {
+  const query::Join& join = query.joins[0];
+  std::vector<std::string> equal;
+  for (size_t i = 0; i < join.within->other.size(); ++i) {
+    equal.push_back(fmt::format("{} equals {}", query::print(join.within->other[i], query),
+                                query::print(join.within->joined[i], query)));
+  }
+  std::vector<std::string> ends;
+  for (const query::Source& source : join.sources)
+    ends.push_back(query::print(source));
+  return {.tier = "node",
+          .what = fmt::format("hold what began until {} with {}{}, {} at most; kept of each: {}",
+                              fmt::join(ends, ", "), fmt::join(equal, " and "),
+                              of_keys(*join.within), kOutstandingMax,
+                              fields.empty() ? "nothing" : fmt::to_string(fmt::join(fields, ", "))),
+          .stream = "e",
+          .fields = fields};
+}
+
 std::string describe(const query::Join& join, const Query& query) {
   if (join.within) return describe_by_time(join, query);
   if (!join.subquery.empty() && join.subquery[0].shape == query::Shape::Groups)
@@ -217,8 +241,10 @@ void add_filter_in_front(const Query& query, size_t condition, std::string_view 
 
 PlanLine filter_behind(const Query& query, const JoinStage::Behind& behind, std::string_view tier) {
   const std::string text = query::print(query.where[behind.condition], query);
+  const std::string_view place =
+      query::is_outstanding(query) ? "when it is asked" : "behind the join";
   return {.tier = std::string(tier),
-          .what = fmt::format("filter {}, behind the join: {}", text, behind.why),
+          .what = fmt::format("filter {}, {}: {}", text, place, behind.why),
           .condition = text,
           .why = std::string(behind.why)};
 }
@@ -246,7 +272,9 @@ std::string describe_held(const Joined& joined, size_t at, size_t index, const Q
 // A query that is joined has streams, joins and conditions of its own.
 void add_stage(const Joined& joined, size_t at, const Query& query, std::vector<PlanLine>& lines) {
   const JoinStage& stage = joined.stages[at];
-  for (size_t i = 0; i < query.joins.size(); ++i) {
+  const bool is_outstanding = query::is_outstanding(query);
+  if (is_outstanding) lines.push_back(describe_outstanding(query, fields_of(stage, 0)));
+  for (size_t i = 0; i < query.joins.size() && !is_outstanding; ++i) {
     const std::vector<std::string> fields = fields_of(stage, i + 1);
     const auto& subquery = stage.streams[i + 1].subquery;
     if (subquery) add_stage(joined, *subquery, query.joins[i].subquery[0], lines);

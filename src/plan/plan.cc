@@ -190,6 +190,7 @@ bool all_probes_can(const Query& query, const Expression& expression) {
 }
 
 bool all_probes_can_store(const Query& query, const Expression& expression) {
+  if (is_own_stack(expression)) return true;
   return holds(query, expression, probe_can_store, probe_can);
 }
 

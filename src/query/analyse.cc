@@ -51,7 +51,9 @@ Expected<void> Analyser::constants() {
 
 Expected<void> Analyser::begin(const SyntaxQuery& query) {
   if (CLEW_TRY(begin_with_query(query))) return {};
-  CLEW_TRY(add_stream(query.name, query.sources));
+  const std::optional<SyntaxOutstanding> outstanding = CLEW_TRY(outstanding_of(query));
+  row_span_ = query.sources[0].span;
+  CLEW_TRY(add_stream(query.name, outstanding ? outstanding->opened : query.sources));
   Value event = value_of_kind(Value::Kind::Event);
   if (!query.name.empty()) {
     scope_.push_back({.name = query.name, .value = event});
@@ -59,8 +61,7 @@ Expected<void> Analyser::begin(const SyntaxQuery& query) {
     if (query.name != "end") scope_.insert(scope_.begin(), {.name = "end", .value = event});
   }
   row_ = std::move(event);
-  row_span_ = query.sources[0].span;
-  return {};
+  return outstanding ? add_end(query, *outstanding) : Expected<void>{};
 }
 
 // from x in NAME, from x in (query): the steps of that query come first.
@@ -147,6 +148,7 @@ Expected<void> Analyser::step(const Step& each) {
     case StepKind::ForEvents:
       return window(each);
     case StepKind::Window:
+      CLEW_TRY(check_outstanding(each, ", and not of a time"));
       return time_window(each);
     case StepKind::IncludingOpen:
       build_.query.including_open = true;
@@ -418,6 +420,7 @@ Expected<void> Analyser::window(const Step& step) {
     return {};
   }
   const bool is_every = step.kind == StepKind::Every;
+  if (!is_every) CLEW_TRY(check_outstanding(step, "; its end is a time, as in 'for 10s'"));
   std::optional<uint64_t>& bound = is_every ? build_.query.every_ns : build_.query.for_events;
   if (bound && !(is_every && *bound == step.number)) {
     return build_.report.fail(step.span, "this is given twice");

@@ -4,6 +4,7 @@
 // mixed; query/normalise.h takes them apart.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -98,8 +99,17 @@ class Analyser {
                                              bool is_joined);
   Expected<void> add_equal(const Step& step, std::vector<Expression> pair, uint16_t joined,
                            Within& within, std::optional<uint16_t>& other);
+  // Of one type each: the earlier event's, and the joined one's. `what`: what messages call them.
+  Expected<void> add_pair(std::vector<Expression> pair, std::string_view what, Within& within);
   Expected<std::optional<uint16_t>> stream_of_key(const Expression& key);
   Expected<void> expand_lets(Expression& key);
+
+  // --- analyse_outstanding.cc
+  [[nodiscard]] Expected<std::optional<SyntaxOutstanding>> outstanding_of(
+      const SyntaxQuery& query) const;
+  Expected<void> add_end(const SyntaxQuery& query, const SyntaxOutstanding& what);
+  Expected<void> add_outstanding_key(const SyntaxEquals& key, bool is_named, Within& within);
+  [[nodiscard]] Expected<void> check_outstanding(const Step& step, std::string_view instead) const;
 
   // --- analyse_join.cc
   Expected<void> with_cause(const Step& step);

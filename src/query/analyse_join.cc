@@ -37,6 +37,10 @@ Expected<void> Analyser::add_stream(const std::string& name,
     if (!source.query.empty()) {
       return build_.report.fail(source.span, "a query cannot be in a union with other sources");
     }
+    if (!source.outstanding.empty())
+      return build_.report.fail(source.name_span,
+                                "outstanding(…) is what a query is about: it stands behind 'from "
+                                "e in', and alone");
     for (ResolvedSource& resolved : CLEW_TRY(resolve_source(source, build_, names))) {
       if (stream.sources.size() == kSourcesMax) {
         return build_.report.fail(source.span,
@@ -121,6 +125,7 @@ Expected<uint16_t> Analyser::later_in_row(const Step& step) {
 }
 
 Expected<void> Analyser::join(const Step& step) {
+  CLEW_TRY(check_outstanding(step, ", when nothing happens that it could be joined with"));
   CLEW_TRY(check_join(step));
   CLEW_TRY(check_kind(step, step.equals.empty()));
   if (!step.equals.empty()) return join_by_time(step);
@@ -171,7 +176,7 @@ Expected<void> Analyser::with_cause(const Step& step) {
 
 Expected<void> Analyser::check_cause() const {
   if (!build_.query.least_cause || joins_by_cause(build_.query)) return {};
-  if (joins_by_time(build_.query))
+  if (joins_by_time(build_.query) && !is_outstanding(build_.query))
     return build_.report.fail(cause_span_, "joins by time ask for no cause");
   return build_.report.fail(cause_span_, "nothing is joined here, so no cause is asked for");
 }
@@ -181,6 +186,8 @@ Expected<void> Analyser::join_query(const Step& step, Join& join, const SyntaxQu
                                     size_t visible) {
   Query inner = CLEW_TRY(analyse_query(query, visible_.first(visible), build_.report,
                                        build_.environment, build_.limits));
+  if (is_outstanding(inner))
+    return build_.report.fail(step.span, "what is outstanding is joined with nothing");
   if (!inner.joins.empty() && joins_by_cause(inner) != step.equals.empty()) {
     return build_.report.fail(step.span,
                               "a query joins by cause, or by time, with all that it "

@@ -139,11 +139,16 @@ Expected<void> Analyser::add_equal(const Step& step, std::vector<Expression> pai
                               "the keys of a join are of two events, and this is of a third one");
   }
   other = of;
+  return add_pair(std::move(pair), "a key of a join", within);
+}
+
+Expected<void> Analyser::add_pair(std::vector<Expression> pair, std::string_view what,
+                                  Within& within) {
   for (const Expression& key : pair) {
     const TypeKind kind = key.type.kind;
     if (kind == TypeKind::Integer || kind == TypeKind::String) continue;
     return build_.report.fail(
-        key.span, fmt::format("a key of a join is an integer or text, not {}", name_of(key.type)));
+        key.span, fmt::format("{} is an integer or text, not {}", what, name_of(key.type)));
   }
   if (pair[0].type.kind != pair[1].type.kind) {
     return build_.report.fail(pair[1].span,

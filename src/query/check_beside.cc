@@ -44,6 +44,10 @@ class CompanyChecker {
         std::any_of(text_.definitions.begin(), text_.definitions.end(),
                     [&](const SyntaxDefinition& one) { return one.name == source.name; });
     if (!source.is_call && is_query) return {};
+    if (!source.outstanding.empty()) {
+      CLEW_TRY(check(source.outstanding[0].opened));
+      return check(source.outstanding[0].closed);
+    }
     if (source.is_call && is_kernel_source(CLEW_TRY(kind_of(source, report_)))) return {};
     return report_.fail(
         source.name_span,

@@ -36,12 +36,18 @@ class SourceChecker {
       }
       for (const SyntaxQuery& inner : source.query)
         CLEW_TRY(check(inner));
+      for (const SyntaxOutstanding& what : source.outstanding) {
+        CLEW_TRY(check(what.opened));
+        CLEW_TRY(check(what.closed));
+      }
     }
     return {};
   }
 
   [[nodiscard]] bool is_known(const SyntaxSource& source) const {
-    if (!source.query.empty() || vocabulary_.find(source.name) != nullptr) return true;
+    if (!source.query.empty() || !source.outstanding.empty()) return true;
+    if (vocabulary_.find(source.name) != nullptr) return true;
+    if (vocabulary_.outstanding(source.name) != nullptr) return true;
     if (same_word(source.name, "begin") || same_word(source.name, "end")) return true;
     for (const std::string_view name : names_) {
       if (name == source.name) return true;

@@ -47,6 +47,9 @@ std::optional<VectorName> vector_name(std::string_view name) {
 
 constexpr uint16_t kInputsMax = 256;
 
+constexpr std::string_view kAgeName = "age";
+constexpr std::string_view kWeightName = "weight";
+
 // The index of the input with these expressions, which is added if it is new. kInputsMax: too many.
 uint16_t input_of(Stream& stream, Input input, const std::vector<Expression>& expressions) {
   const auto is_same = [&](size_t index) {
@@ -168,7 +171,29 @@ Expected<Value> Evaluator::event_member(const Value& event, std::string_view nam
     part.kind = Value::Kind::Entry;
     return part;
   }
+  const bool is_of_outstanding = event.stream == 0 && is_outstanding(build_.query);
+  if (same_word(name, kAgeName) && is_of_outstanding && !has_own_export(event, name))
+    return age(span);
+  if (same_word(name, kWeightName) && is_of_outstanding && !has_own_export(event, name)) {
+    const auto weight = static_cast<int64_t>(build_.query.joins[0].within->one_in);
+    return scalar_value(integer_constant(weight, kInt64, at(span)));
+  }
   return source_member(event, name, span);
+}
+
+bool Evaluator::has_own_export(const Value& event, std::string_view name) {
+  const std::vector<Export>& own = source_of(event).exports;
+  return std::any_of(own.begin(), own.end(),
+                     [name](const Export& each) { return same_word(each.name, name); });
+}
+
+// Of what is outstanding: up to the moment that the row is of.
+Expected<Value> Evaluator::age(Span span) {
+  std::vector<Expression> times;
+  for (const uint16_t stream : {uint16_t{1}, uint16_t{0}})
+    times.push_back(field_expression(Field::Time, 0, stream, at(span)));
+  return scalar_value(
+      CLEW_TRY(make_binary(build_.report, BinaryOperator::Subtract, std::move(times), at(span))));
 }
 
 Expected<Value> Evaluator::source_member(const Value& event, std::string_view name, Span span) {
@@ -257,6 +282,10 @@ std::vector<std::string> Evaluator::names_of(const Value& event) {
   }
   for (const FieldAlias& alias : field_aliases())
     names.emplace_back(alias.name);
+  if (event.stream == 0 && is_outstanding(build_.query)) {
+    names.emplace_back(kAgeName);
+    names.emplace_back(kWeightName);
+  }
   const bool is_kernel = is_kernel_source(source.source.kind);
   for (const std::string_view known : kernel_names(source.source.kind))
     names.emplace_back(known);
@@ -330,6 +359,8 @@ Expected<Value> Evaluator::default_columns(uint16_t stream, Span span) {
     Value value = CLEW_TRY(field_of(event, field, 0, span));
     record.members.push_back({.name = std::string(info(field).name), .value = std::move(value)});
   }
+  if (stream == 0 && is_outstanding(build_.query))
+    record.members.push_back({.name = std::string(kAgeName), .value = CLEW_TRY(age(span))});
   return record;
 }
 

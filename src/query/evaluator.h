@@ -70,6 +70,8 @@ class Evaluator {
   std::vector<std::string> names_of(const Value& event);
   [[nodiscard]] std::string shown_source(const ResolvedSource& source) const;
   bool exports(const Value& event, std::string_view name);
+  bool has_own_export(const Value& event, std::string_view name);
+  Expected<Value> age(Span span);
   Expected<Value> source_member(const Value& event, std::string_view name, Span span);
   Expected<Value> recording_member(const Value& event, std::string_view name, Span span);
   Expected<Value> exported(const Value& event, const Export& what, Span span);

@@ -90,7 +90,7 @@ void find_place(const SyntaxSource& source, const PlacesOf& text, const Reporter
   const bool is_definition =
       std::any_of(text.syntax.definitions.begin(), text.syntax.definitions.end(),
                   [&](const SyntaxDefinition& each) { return each.name == source.name; });
-  if (!source.query.empty() || is_definition) return;
+  if (!source.query.empty() || !source.outstanding.empty() || is_definition) return;
   const TracepointDefinition* const tracepoint =
       text.vocabulary == nullptr ? nullptr : text.vocabulary->find(source.name);
   if (tracepoint != nullptr) return find_place(*tracepoint, places);
@@ -98,9 +98,34 @@ void find_place(const SyntaxSource& source, const PlacesOf& text, const Reporter
 }
 
 void find_places(const SyntaxQuery& query, const PlacesOf& text, const Reporter& report,
+                 SourcePlaces& places);
+
+void find_places(const SyntaxOutstanding& what, const PlacesOf& text, const Reporter& report,
+                 SourcePlaces& places) {
+  SyntaxQuery begun;
+  begun.sources = what.opened;
+  find_places(begun, text, report, places);
+  SyntaxQuery ended;
+  ended.sources = what.closed;
+  find_places(ended, text, report, places);
+}
+
+void find_places(const SyntaxQuery& query, const PlacesOf& text, const Reporter& report,
                  SourcePlaces& places) {
   const auto visit = [&](const std::vector<SyntaxSource>& sources) {
     for (const SyntaxSource& source : sources) {
+      const OutstandingDefinition* const named = text.vocabulary == nullptr || source.is_call
+                                                     ? nullptr
+                                                     : text.vocabulary->outstanding(source.name);
+      if (named != nullptr) {
+        for (const std::vector<SyntaxSource>* all : {&named->what.opened, &named->what.closed}) {
+          for (const SyntaxSource& each : *all)
+            find_place(each, text, report, places);
+        }
+        continue;
+      }
+      for (const SyntaxOutstanding& what : source.outstanding)
+        find_places(what, text, report, places);
       find_place(source, text, report, places);
       for (const SyntaxQuery& inner : source.query)
         find_places(inner, text, report, places);

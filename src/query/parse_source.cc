@@ -2,9 +2,9 @@
 // Sources: a provider's call, a scope's function, a dotted tracepoint, a query's name, or a query.
 //
 //     sources := source { "," source }
-//     source  := head ["as" (STRING | dotted)] ["{" NAME "=" expression { "," … } "}"]
-//     head    := NAME "(" arguments ")" | "recording" "(" STRING ")" ["." NAME]
-//              | scope "." NAME "(" arguments ")" | dotted | "(" query ")" | clusters
+//     source  := head ["one" "in" INT] ["as" (STRING | dotted)] ["{" NAME "=" expression { "," … }
+//     "}"] head    := NAME "(" arguments ")" | "recording" "(" STRING ")" ["." NAME]
+//              | scope "." NAME "(" arguments ")" | dotted | "(" query ")" | clusters | outstanding
 //     scope   := "cluster" | "machine" | "process" [ "(" arguments ")" ]
 #include <fmt/format.h>
 
@@ -48,6 +48,7 @@ Expected<SyntaxSource> Parser::source_head() {
     return fail_expected("a source, such as entry(\"module!function\")");
   }
   if (at_clusters()) return clusters();
+  if (at_outstanding()) return outstanding();
   const bool is_scope = at_symbol(".", 1) || at_symbol("(", 1);
   if (at_word("cluster") && is_scope) return scoped_source(Scope::Cluster);
   if (at_word("machine") && is_scope) return scoped_source(Scope::Machine);
@@ -104,6 +105,7 @@ void Parser::recorded_event(SyntaxSource& source) {
 }
 
 Expected<void> Parser::source_tail(SyntaxSource& source) {
+  if (at_word("one") && at_word("in", 1)) return one_in(source);
   if (take_word("as")) {
     const Token label = take();
     if (label.kind != TokenKind::String && label.kind != TokenKind::Name) {

@@ -118,6 +118,12 @@ class Parser {
   Expected<SyntaxItem> cluster_column(std::string_view what);
   Expected<std::vector<SyntaxItem>> lambda_columns(std::string_view what);
 
+  // --- parse_outstanding.cc
+  [[nodiscard]] bool at_outstanding() const;
+  Expected<SyntaxSource> outstanding();
+  Expected<SyntaxEquals> outstanding_key();
+  Expected<void> one_in(SyntaxSource& source);
+
   // --- parse_source.cc
   Expected<std::vector<SyntaxSource>> sources();
   Expected<void> add_source(std::vector<SyntaxSource>& sources);

@@ -112,9 +112,13 @@ class Printer {
 
  private:
   std::string whole() {
-    text_ = "from e in " + sources(query_.sources, query_.inputs);
-    for (const Join& each : query_.joins) {
-      line(join(each));
+    text_ = "from e in ";
+    if (is_outstanding(query_)) {
+      text_ += outstanding();
+    } else {
+      text_ += sources(query_.sources, query_.inputs);
+      for (const Join& each : query_.joins)
+        line(join(each));
     }
     if (query_.least_cause)
       line(fmt::format("with cause >= {}", causal::name_of(*query_.least_cause)));
@@ -235,6 +239,25 @@ class Printer {
     if (join.within) return on + within(*join.within);
     const std::string after = join.after == 0 ? "e" : query_.joins[join.after - 1U].name;
     return fmt::format("{}{} -> {}", on, join.name, after);
+  }
+
+  // That keys are of one process is not said.
+  [[nodiscard]] std::string outstanding() const {
+    const Within& within = *query_.joins[0].within;
+    std::string keys;
+    bool is_across = true;
+    for (size_t i = 0; i < within.joined.size(); ++i) {
+      const std::string begun = print_outstanding_key(within.other[i], query_);
+      const std::string ended = print_outstanding_key(within.joined[i], query_);
+      const bool is_pid = i == 0 && begun == "pid" && ended == "pid";
+      is_across = is_across && !is_pid;
+      if (is_pid && within.joined.size() > 1) continue;
+      keys += fmt::format("{}{} equals {}", keys.empty() ? "" : ", ", begun, ended);
+    }
+    const std::string one_in = within.one_in == 1 ? "" : fmt::format(" one in {}", within.one_in);
+    return fmt::format("outstanding({} until {} on {}{}){}", sources(query_.sources, query_.inputs),
+                       sources(query_.joins[0].sources, query_.joins[0].inputs), keys,
+                       is_across ? " across processes" : "", one_in);
   }
 
   [[nodiscard]] std::string within(const Within& within) const {

@@ -305,6 +305,10 @@ std::string print_join_key(const Expression& expression, const Query& query) {
   return ExpressionPrinter(query, false).print_key(expression);
 }
 
+std::string print_outstanding_key(const Expression& expression, const Query& query) {
+  return ExpressionPrinter(query, true).print_key(expression);
+}
+
 std::string print_bare(const Expression& expression, const Query& query) {
   return ExpressionPrinter(query, true).print(expression);
 }

@@ -13,6 +13,8 @@ namespace clew::query {
 std::string print_expression(const Expression& expression, const Query& query);
 // As a key of a join, which is no comparison.
 std::string print_join_key(const Expression& expression, const Query& query);
+// The same of outstanding(…), with bare field names.
+std::string print_outstanding_key(const Expression& expression, const Query& query);
 // The same with bare field names, as exports have them.
 std::string print_bare(const Expression& expression, const Query& query);
 

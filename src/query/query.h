@@ -318,8 +318,19 @@ struct Within {
   JoinSide side = JoinSide::Either;
   std::vector<Expression> joined{};  // Over the joined event,
   std::vector<Expression> other{};   // and over the one of stream Join::after.
+  // Of outstanding(…), the only join of its query: the joined event ends what the other one has
+  // begun, whenever it happens. What is not ended is a row, in which the joined event's time is the
+  // moment that the row is of.
+  bool ends = false;
+  // Of these, only what has one key of so many, by its hash, on both sides.
+  uint64_t one_in = 1;
   bool operator==(const Within&) const = default;
 };
+
+// In a query over outstanding(…): `asked.time` is the moment that a row is of.
+inline constexpr std::string_view kAskedName = "asked";
+
+inline constexpr uint64_t kOneInMax = 1'000'000;
 
 inline constexpr uint64_t kWithinMaxNs = 3'600'000'000'000;  // An hour.
 
@@ -415,6 +426,10 @@ inline const std::vector<NamedExpression>& answered_columns(const Query& query) 
 // A query has joins of one kind.
 inline bool joins_by_time(const Query& query) {
   return !query.joins.empty() && query.joins[0].within.has_value();
+}
+// What was begun and not ended: outstanding(…).
+inline bool is_outstanding(const Query& query) {
+  return joins_by_time(query) && query.joins[0].within->ends;
 }
 inline bool joins_by_cause(const Query& query) {
   return !query.joins.empty() && !query.joins[0].within;

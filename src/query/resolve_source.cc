@@ -477,6 +477,8 @@ tl::unexpected<Error> unknown_source(const SyntaxSource& syntax, const Reporter&
     for (const TracepointDefinition& candidate : vocabulary->tracepoints()) {
       names.push_back(candidate.name);
     }
+    for (const OutstandingDefinition& candidate : vocabulary->outstandings())
+      names.push_back(candidate.name);
   }
   const std::string hint = did_you_mean(syntax.name, names);
   const std::string_view help =

@@ -82,6 +82,8 @@ struct SyntaxClusters {
   SyntaxItem value{};
 };
 
+struct SyntaxOutstanding;
+
 struct SyntaxSource {
   Scope scope = Scope::Session;
   std::vector<SyntaxExpression> scope_arguments{};  // process("redis*")
@@ -93,7 +95,10 @@ struct SyntaxSource {
   std::string label{};                // as "label"
   std::vector<SyntaxItem> exports{};  // { name = expression }
   std::vector<SyntaxQuery> query;     // A query in parentheses: at most one, instead of a name.
-  std::vector<SyntaxClusters> clusters{};  // What becomes of it: at most one.
+  std::vector<SyntaxClusters> clusters{};      // What becomes of it: at most one.
+  std::vector<SyntaxOutstanding> outstanding;  // At most one, instead of a name.
+  uint64_t one_in = 0;                         // Of what is outstanding; 0 when it is not said.
+  Span one_in_span{};
   Span span{};
   Span name_span{};
 };
@@ -103,6 +108,14 @@ struct SyntaxSource {
 struct SyntaxEquals {
   SyntaxItem left{};
   SyntaxItem right{};
+};
+
+// outstanding(opened until closed on KEY equals KEY): keys over the bare names of either event.
+struct SyntaxOutstanding {
+  std::vector<SyntaxSource> opened{};
+  std::vector<SyntaxSource> closed{};
+  std::vector<SyntaxEquals> keys{};
+  bool is_across = false;  // Across processes: a key is not of one process.
 };
 
 enum class StepKind : uint8_t {

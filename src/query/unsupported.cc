@@ -51,6 +51,23 @@ Expected<void> check_recordings(const Query& query, const Reporter& report) {
                      fmt::format("a query asks recordings alone; {} happens now", print(*live)));
 }
 
+Expected<void> check_outstanding_sources(const Query& query, const Reporter& report) {
+  for (const std::vector<Source>* sources : {&query.sources, &query.joins[0].sources}) {
+    for (const Source& source : *sources) {
+      if (is_unsupported(source)) return fail_unsupported(report, source);
+      if (is_recording(source))
+        return fail(report, {source.span, "what is outstanding of a recording"});
+      if (has_field(source.kind, Field::Tid)) continue;
+      return report.fail(source.span, fmt::format("{} happens in the tracer: it begins and ends "
+                                                  "nothing",
+                                                  print(source)));
+    }
+  }
+  if (!query.including_open) return {};
+  return report.fail(query.joins[0].span,
+                     "calls that are open begin and end nothing: leave out 'including open'");
+}
+
 // What has no thread has no cause, and happens in the tracer.
 Expected<void> check_causes(const std::vector<Source>& sources, const Reporter& report,
                             bool is_by_time) {
@@ -80,6 +97,7 @@ Expected<void> check_joined_query(const Join& join, const Reporter& report);
 
 Expected<void> check_joins(const Query& query, const Reporter& report) {
   if (query.joins.empty()) return {};
+  if (is_outstanding(query)) return check_outstanding_sources(query, report);
   CLEW_TRY(check_causes(query.sources, report, joins_by_time(query)));
   if (query.including_open) return fail_open(report, query.joins[0].span);
   for (const Join& join : query.joins) {
@@ -174,7 +192,7 @@ Expected<void> check_supported(const Query& query, const Reporter& report) {
   }
   CLEW_TRY(check_recordings(query, report));
   CLEW_TRY(check_joins(query, report));
-  if (query.shape == Shape::Events && !query.order.empty()) {
+  if (query.shape == Shape::Events && !query.order.empty() && !is_outstanding(query)) {
     return fail(report,
                 {query.order[0].expression.span, "'orderby' of single events, not of groups,"});
   }

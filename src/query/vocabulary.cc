@@ -51,7 +51,25 @@ Span span_of(const toml::source_region& region, std::string_view text) {
 struct Definitions {
   std::vector<TracepointDefinition> tracepoints;
   std::vector<Program> programs;
+  std::vector<OutstandingDefinition> outstandings;
 };
+
+// Names as a query writes them.
+SyntaxSource source_named(const std::string& name) {
+  SyntaxSource source;
+  source.name = name;
+  return source;
+}
+
+SyntaxEquals key_named(const std::string& name) {
+  SyntaxExpression written;
+  written.kind = SyntaxKind::Name;
+  written.text = name;
+  SyntaxEquals key;
+  key.left.expression = written;
+  key.right.expression = std::move(written);
+  return key;
+}
 
 class Reader {
  public:
@@ -68,13 +86,13 @@ class Reader {
     }
     Definitions result;
     for (const auto& [key, node] : parsed.table()) {
-      const bool is_tracepoint = key.str() == "tracepoint";
-      if (!is_tracepoint && key.str() != "program") {
-        return fail_at(node, fmt::format("unknown table '{}'; a vocabulary is [[tracepoint]]s and "
-                                         "[[program]]s",
+      constexpr std::array<std::string_view, 3> kTables = {"tracepoint", "program", "outstanding"};
+      if (std::find(kTables.begin(), kTables.end(), key.str()) == kTables.end()) {
+        return fail_at(node, fmt::format("unknown table '{}'; a vocabulary is [[tracepoint]]s, "
+                                         "[[program]]s and [[outstanding]]s",
                                          key.str()));
       }
-      CLEW_TRY(add_all(node, is_tracepoint, result));
+      CLEW_TRY(add_all(node, key.str(), result));
     }
     return result;
   }
@@ -85,9 +103,8 @@ class Reader {
     return report_.fail(span_of(node.source(), text_.text), message);
   }
 
-  // Of [[tracepoint]] or [[program]].
-  Expected<void> add_all(const toml::node& node, bool is_tracepoint, Definitions& result) const {
-    const std::string_view key = is_tracepoint ? "tracepoint" : "program";
+  // Of [[tracepoint]], [[program]] or [[outstanding]].
+  Expected<void> add_all(const toml::node& node, std::string_view key, Definitions& result) const {
     const toml::array* entries = node.as_array();
     if (entries == nullptr)
       return fail_at(node, fmt::format("expected [[{}]], an array of tables", key));
@@ -95,8 +112,10 @@ class Reader {
       const toml::table* table = entry.as_table();
       if (table == nullptr)
         return fail_at(entry, fmt::format("expected a table behind [[{}]]", key));
-      if (is_tracepoint) {
+      if (key == "tracepoint") {
         CLEW_TRY(add(*table, result.tracepoints));
+      } else if (key == "outstanding") {
+        result.outstandings.push_back(CLEW_TRY(outstanding_of(*table)));
       } else {
         result.programs.push_back(CLEW_TRY(program_of(*table)));
       }
@@ -140,6 +159,40 @@ class Reader {
     if (!profile) return fail_at(table, profile.error().message);
     program.profile = *profile;
     return program;
+  }
+
+  [[nodiscard]] Expected<OutstandingDefinition> outstanding_of(const toml::table& table) const {
+    constexpr std::array<std::string_view, 5> kKeys = {"name", "doc", "opened", "until", "on"};
+    CLEW_TRY(check_keys(table, kKeys));
+    OutstandingDefinition made;
+    made.file = text_.name;
+    made.name = CLEW_TRY(text_of(table, "name"));
+    CLEW_TRY(check_name(table, made.name));
+    if (table.contains("doc")) made.doc = CLEW_TRY(text_of(table, "doc"));
+    for (const std::string& name : CLEW_TRY(names_of(table, "opened")))
+      made.what.opened.push_back(source_named(name));
+    for (const std::string& name : CLEW_TRY(names_of(table, "until")))
+      made.what.closed.push_back(source_named(name));
+    for (const std::string& name : CLEW_TRY(names_of(table, "on")))
+      made.what.keys.push_back(key_named(name));
+    return made;
+  }
+
+  // One name, or a list of them.
+  [[nodiscard]] Expected<std::vector<std::string>> names_of(const toml::table& table,
+                                                            std::string_view key) const {
+    const toml::node* const node = table.get(key);
+    const toml::array* const list = node == nullptr ? nullptr : node->as_array();
+    if (list == nullptr) return std::vector<std::string>{CLEW_TRY(text_of(table, key))};
+    std::vector<std::string> names;
+    for (const toml::node& element : *list) {
+      const toml::value<std::string>* const name = element.as_string();
+      if (name == nullptr || name->get().empty())
+        return fail_at(element, fmt::format("'{}' is a name, or a list of them", key));
+      names.push_back(name->get());
+    }
+    if (!names.empty() && names.size() <= kPlacesMax) return names;
+    return fail_at(*node, fmt::format("'{}' lists from 1 to {} names", key, kPlacesMax));
   }
 
   [[nodiscard]] Expected<void> check_keys(const toml::table& table,
@@ -382,6 +435,20 @@ bool same_definition(const TracepointDefinition& a, const TracepointDefinition& 
          std::equal(a.places.begin(), a.places.end(), b.places.begin(), b.places.end(), same_place);
 }
 
+bool same_meaning(const SyntaxOutstanding& a, const SyntaxOutstanding& b) {
+  const auto same_name = [](const SyntaxSource& x, const SyntaxSource& y) {
+    return x.name == y.name;
+  };
+  const auto same_key = [](const SyntaxEquals& x, const SyntaxEquals& y) {
+    return x.left.expression.text == y.left.expression.text;
+  };
+  return std::equal(a.opened.begin(), a.opened.end(), b.opened.begin(), b.opened.end(),
+                    same_name) &&
+         std::equal(a.closed.begin(), a.closed.end(), b.closed.begin(), b.closed.end(),
+                    same_name) &&
+         std::equal(a.keys.begin(), a.keys.end(), b.keys.begin(), b.keys.end(), same_key);
+}
+
 }  // namespace
 
 Expected<void> Vocabulary::load(const std::filesystem::path& path) {
@@ -412,6 +479,8 @@ Expected<void> Vocabulary::load_text(const std::string& name, const std::string&
     CLEW_TRY(add(name, std::move(definition)));
   for (Program& program : all.programs)
     CLEW_TRY(add(name, std::move(program)));
+  for (OutstandingDefinition& definition : all.outstandings)
+    CLEW_TRY(add(std::move(definition)));
   return {};
 }
 
@@ -437,6 +506,26 @@ Expected<void> Vocabulary::add(const std::string& file, Program program) {
   }
   programs_.push_back(std::move(program));
   return {};
+}
+
+Expected<void> Vocabulary::add(OutstandingDefinition definition) {
+  const OutstandingDefinition* const other = outstanding(definition.name);
+  const TracepointDefinition* const tracepoint = find(definition.name);
+  if (other != nullptr && same_meaning(other->what, definition.what)) return {};
+  if (other != nullptr || tracepoint != nullptr) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("{}: error: '{}' is already defined in {}", definition.file,
+                            definition.name, other != nullptr ? other->file : tracepoint->file));
+  }
+  outstandings_.push_back(std::move(definition));
+  return {};
+}
+
+const OutstandingDefinition* Vocabulary::outstanding(std::string_view name) const {
+  const auto found = std::find_if(
+      outstandings_.begin(), outstandings_.end(),
+      [name](const OutstandingDefinition& each) { return same_word(each.name, name); });
+  return found == outstandings_.end() ? nullptr : &*found;
 }
 
 const Program* Vocabulary::find_program(std::string_view name) const {

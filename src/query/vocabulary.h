@@ -10,7 +10,15 @@
 //     exports = { size = "arg0" }           # names, and expressions over the event's fields
 //     cause = "begin"                       # what it says of requests: query/cause.h
 //
-// And how programs hand their requests on, as [[program]] (query/socket_carriers.h).
+// And how programs hand their requests on, as [[program]] (query/socket_carriers.h). And what can
+// be outstanding:
+//
+//     [[outstanding]]
+//     name = "libc.live"                    # as outstanding(…) in a query
+//     doc = "Memory that is not given back"
+//     opened = "libc.allocated"             # a tracepoint, or a list
+//     until = "libc.freed"
+//     on = "address"                        # an export of both, or a list
 //
 // A Vocabulary is read once and may then be used from any thread.
 #pragma once
@@ -52,6 +60,13 @@ struct TracepointDefinition {
   std::optional<Cause> cause;           // What it says of requests.
 };
 
+struct OutstandingDefinition {
+  std::string name;
+  std::string doc;
+  std::string file;  // That defined it.
+  SyntaxOutstanding what;
+};
+
 class Vocabulary {
  public:
   // Adds the tracepoints of a file, or of all *.toml files of a directory in order of name. Errors
@@ -64,6 +79,10 @@ class Vocabulary {
   // Exact, else not counting case; null when there is none.
   [[nodiscard]] const TracepointDefinition* find(std::string_view name) const;
   [[nodiscard]] std::span<const TracepointDefinition> tracepoints() const { return tracepoints_; }
+  [[nodiscard]] const OutstandingDefinition* outstanding(std::string_view name) const;
+  [[nodiscard]] std::span<const OutstandingDefinition> outstandings() const {
+    return outstandings_;
+  }
   // Null: none is said to be that of a program of this name.
   [[nodiscard]] const Program* find_program(std::string_view name) const;
   [[nodiscard]] std::span<const Program> programs() const { return programs_; }
@@ -71,9 +90,11 @@ class Vocabulary {
  private:
   Expected<void> add(const std::string& file, TracepointDefinition definition);
   Expected<void> add(const std::string& file, Program program);
+  Expected<void> add(OutstandingDefinition definition);
 
   std::vector<TracepointDefinition> tracepoints_;  // In order of definition.
   std::vector<Program> programs_;
+  std::vector<OutstandingDefinition> outstandings_;
 };
 
 }  // namespace clew::query

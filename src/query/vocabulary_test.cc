@@ -183,5 +183,45 @@ TEST(Vocabulary, EveryShippedExportIsTyped) {
   }
 }
 
+const char* const kLive =
+    "[[tracepoint]]\nname = \"a.opened\"\nfunction = \"m!open\"\nat = \"return\"\nexports = { id = "
+    "\"retval\" }\n[[tracepoint]]\nname = \"a.closed\"\nfunction = \"m!close\"\nexports = { id = "
+    "\"arg0\" }\n[[outstanding]]\nname = \"a.live\"\nopened = \"a.opened\"\nuntil = "
+    "[\"a.closed\"]\non = \"id\"\n";
+
+std::string printed_of(const Vocabulary& vocabulary, const std::string& text) {
+  const Expected<Query> query =
+      parse({.name = "q", .text = text}, {.vocabulary = &vocabulary, .types = nullptr});
+  return query ? print(*query) : query.error().message;
+}
+
+TEST(Vocabulary, WhatIsOutstandingHasAName) {
+  Vocabulary vocabulary;
+  ASSERT_TRUE(vocabulary.load_text("v.toml", kLive));
+  ASSERT_TRUE(vocabulary.load_text("again.toml", std::string(kLive)));
+  ASSERT_EQ(vocabulary.outstandings().size(), 1U);
+  EXPECT_EQ(printed_of(vocabulary, "from x in a.live one in 8 select x.id, x.weight"),
+            "from e in outstanding(return(\"m!open\") as \"a.opened\" until entry(\"m!close\") as "
+            "\"a.closed\" on retval equals arg0) one in 8\nselect e.retval as id, 8l as weight");
+  EXPECT_THAT(printed_of(vocabulary, "from x in a.lvie select x.id"),
+              HasSubstr("did you mean 'a.live'?"));
+  EXPECT_THAT(printed_of(vocabulary, "from x in a.opened one in 8 select x.id"),
+              HasSubstr("'one in' is of what is outstanding"));
+}
+
+TEST(Vocabulary, WhatIsWrongWithSomethingOutstandingIsSaid) {
+  EXPECT_THAT(error_of("[[outstanding]]\nname = \"a.b\"\nopened = \"x.y\"\nuntil = \"x.z\"\n"),
+              HasSubstr("the table needs 'on'"));
+  EXPECT_THAT(
+      error_of("[[outstanding]]\nname = \"a.b\"\nopened = []\nuntil = \"x.z\"\non = \"k\"\n"),
+      HasSubstr("'opened' lists from 1 to 64 names"));
+  EXPECT_THAT(error_of("[[outstanding]]\nname = \"a.b\"\nopend = \"x\"\n"),
+              HasSubstr("did you mean 'opened'?"));
+  EXPECT_THAT(error_of(tracepoint("function = \"m!f\"\n") +
+                       "[[outstanding]]\nname = \"a.b\"\nopened = \"a.b\"\nuntil = \"a.b\"\non = "
+                       "\"k\"\n"),
+              HasSubstr("'a.b' is already defined in v.toml"));
+}
+
 }  // namespace
 }  // namespace clew::query

@@ -62,6 +62,12 @@ Session::Session(Input input)
 }
 
 void Session::make_joins() {
+  if (query::is_outstanding(input_.joined->stages[0].query)) {
+    auto made = std::make_unique<answer::Outstanding>(*input_.joined);
+    outstanding_ = made.get();
+    joins_ = std::move(made);
+    return;
+  }
   if (query::joins_by_time(input_.joined->stages[0].query)) {
     auto made = std::make_unique<answer::TimeJoins>(*input_.joined);
     by_time_ = made.get();
@@ -295,15 +301,38 @@ void Session::note_lost_events() {
   if (std::exchange(lost_events_, lost) != lost) lost_until_ = input_.sources[0]->now();
 }
 
+// No event is of a later time than that of the round that reads it.
+void Session::note_round() {
+  const bool is_timed = by_time_ != nullptr || outstanding_ != nullptr;
+  if (!is_timed || !input_.event_clock) return;
+  round_before_ns_ = std::exchange(round_ns_, input_.event_clock());
+  if (by_time_ != nullptr) by_time_->set_now(*round_ns_);
+  if (outstanding_ != nullptr) outstanding_->set_now(*round_ns_);
+}
+
+// All that happened before has been taken.
+int64_t Session::complete_moment() const {
+  if (is_drained_ && round_before_ns_) return *round_before_ns_;
+  return outstanding_->latest() - plan::kLateNs;
+}
+
+// All rows of a moment, which are an answer by themselves.
+void Session::give_outstanding(int64_t at_ns) {
+  outstanding_->ask(at_ns);
+  bool is_done = false;
+  while (!is_done && !is_full()) {
+    is_done = outstanding_->give(joined_rows_);
+    push(joined_rows_);
+  }
+  if (!counts()) answer_.end_rows();
+}
+
 Expected<void> Session::read_events(bool is_last) {
   if (!has_events()) return {};
   collect::EventBatch round;
   const uint64_t start = input_.sources[0]->now();
   const Time::time_point begun = Time::now();
-  if (by_time_ != nullptr && input_.event_clock) {
-    round_before_ns_ = std::exchange(round_ns_, input_.event_clock());
-    by_time_->set_now(*round_ns_);
-  }
+  note_round();
   for (Source* each : input_.sources)
     CLEW_TRY(each->read_events(round));
   if (by_cause_ != nullptr) note_lost_events();
@@ -398,6 +427,7 @@ bool Session::is_in_order() const {
 
 Expected<void> Session::end_interval(bool is_partial) {
   if (joins_) join_first(held_.size());
+  if (outstanding_ != nullptr) give_outstanding(is_ended_ ? end_moment() : complete_moment());
   if (counts()) CLEW_TRY(push_groups(true));
   const int64_t now_ns = clock_ns(CLOCK_MONOTONIC) + input_.epoch_ns;
   tell_losses();
@@ -451,8 +481,15 @@ Expected<void> Session::stop() {
   return {};
 }
 
+// When the probes were gone, as events have it; of a file the last event.
+int64_t Session::end_moment() const {
+  return std::max(round_ns_.value_or(INT64_MIN), outstanding_->latest());
+}
+
 Expected<void> Session::finish() {
   fire_all(SourceKind::End);
+  is_ended_ = true;
+  if (outstanding_ != nullptr) outstanding_->drain();
   tell_late();
   tell_unknown();
   if (input_.panes != nullptr) {
@@ -461,8 +498,9 @@ Expected<void> Session::finish() {
     CLEW_TRY(give_last_windows());
   } else if (query_.every_ns) {
     CLEW_TRY(end_interval(is_last_partial_));
-  } else if (counts()) {
-    CLEW_TRY(push_groups(false));
+  } else {
+    if (outstanding_ != nullptr) give_outstanding(end_moment());
+    if (counts()) CLEW_TRY(push_groups(false));
   }
   if (input_.panes == nullptr) {
     to_sink_.forget_version();
@@ -554,6 +592,12 @@ void add_joins(const answer::TimeJoinCounts& counts, collect::Losses& losses) {
   collect::count_cause(losses.dropped, collect::kDroppedPartners, counts.cut);
 }
 
+void add_joins(const stream::OpenRows::Counts& counts, collect::Losses& losses) {
+  collect::count_cause(losses.missed, collect::kMissedEndedUnseen, counts.ended_unseen);
+  collect::count_cause(losses.missed, collect::kMissedBegunAgain, counts.again);
+  collect::count_cause(losses.dropped, collect::kDroppedOutstanding, counts.no_room);
+}
+
 }  // namespace
 
 collect::Losses Session::losses_of_events() {
@@ -579,6 +623,7 @@ collect::Losses Session::losses() {
   collect::Losses all = losses_of_events();
   if (by_cause_ != nullptr) add_joins(by_cause_->counts(), all);
   if (by_time_ != nullptr) add_joins(by_time_->counts(), all);
+  if (outstanding_ != nullptr) add_joins(outstanding_->counts(), all);
   if (events_) collect::count_cause(all.dropped, collect::kDroppedPane, events_->dropped());
   if (windows_) {
     collect::count_cause(all.dropped, collect::kDroppedLate, windows_->late());

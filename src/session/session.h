@@ -20,6 +20,7 @@
 #include "answer/event_table.h"
 #include "answer/joins.h"
 #include "answer/operator.h"
+#include "answer/outstanding.h"
 #include "answer/row_batch.h"
 #include "answer/row_joiner.h"
 #include "answer/time_joins.h"
@@ -127,6 +128,10 @@ class Session {
   void join_due(std::chrono::steady_clock::time_point round);
   void make_joins();
   void pass_time();
+  void note_round();
+  [[nodiscard]] int64_t complete_moment() const;
+  [[nodiscard]] int64_t end_moment() const;
+  void give_outstanding(int64_t at_ns);
   void join_rest();
   Expected<void> push_groups(bool interval);
   Expected<void> end_interval(bool is_partial);
@@ -168,6 +173,7 @@ class Session {
   std::unique_ptr<answer::RowJoiner> joins_;  // One of these; or none.
   answer::Joins* by_cause_ = nullptr;
   answer::TimeJoins* by_time_ = nullptr;
+  answer::Outstanding* outstanding_ = nullptr;
   plan::Plan joined_plan_;     // What is done with joined rows.
   const plan::Plan& plan_;     // What is answered: that, or the plan of the events.
   const query::Query& query_;  // Its.
@@ -183,7 +189,8 @@ class Session {
   std::optional<uint64_t> lost_until_;
   bool has_more_ = false;    // Rows that could be pushed at once.
   bool is_drained_ = false;  // All events that the flow had are taken.
-  // With joins by time: when the last two rounds of reading began.
+  bool is_ended_ = false;    // Nothing comes any more.
+  // With joins by time, and of what is outstanding: when the last two rounds of reading began.
   std::optional<int64_t> round_ns_;
   std::optional<int64_t> round_before_ns_;
   Time::time_point begun_;
