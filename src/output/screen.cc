@@ -12,16 +12,6 @@
 namespace clew::output {
 namespace {
 
-// The first `width` columns of valid UTF-8.
-std::string_view first_columns(std::string_view line, size_t width) {
-  size_t at = 0;
-  for (size_t seen = 0; at < line.size(); ++at) {
-    const bool starts = (static_cast<unsigned char>(line[at]) & 0xC0) != 0x80;
-    if (starts && seen++ == width) break;
-  }
-  return line.substr(0, at);
-}
-
 std::vector<std::string_view> lines_in(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -33,6 +23,15 @@ std::vector<std::string_view> lines_in(std::string_view text) {
 }
 
 }  // namespace
+
+std::string_view first_columns(std::string_view line, size_t width) {
+  size_t at = 0;
+  for (size_t seen = 0; at < line.size(); ++at) {
+    const bool starts = (static_cast<unsigned char>(line[at]) & 0xC0) != 0x80;
+    if (starts && seen++ == width) break;
+  }
+  return line.substr(0, at);
+}
 
 ScreenSize size_of_terminal(int fd) {
   winsize window{};

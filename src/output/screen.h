@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A part of a terminal that is drawn again and again in the same place. Lines that are too long are
 // cut, so the number of rows is known; when the window was made narrower since, the terminal has
-// folded the old lines, which is taken into account. Private to the folder.
+// folded the old lines, which is taken into account.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,9 @@ struct ScreenSize {
 // What TIOCGWINSZ says of a terminal; 80 x 24 when it says nothing.
 [[nodiscard]] ScreenSize size_of_terminal(int fd);
 
+// The first `width` columns of a line of valid UTF-8.
+[[nodiscard]] std::string_view first_columns(std::string_view line, size_t width);
+
 class Screen {
  public:
   explicit Screen(ByteSink& bytes) : bytes_(bytes) {}
@@ -29,6 +32,8 @@ class Screen {
   void draw(std::string_view text, const ScreenSize& size);
   // Takes away what was drawn.
   void erase(const ScreenSize& size);
+  // Others have written since: what was drawn stays where it is.
+  void forget() { widths_.clear(); }
 
  private:
   [[nodiscard]] std::string erase_sequence(const ScreenSize& size);

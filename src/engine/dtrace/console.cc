@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/dtrace/console.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -9,8 +10,14 @@
 #include "base/error_text.h"
 
 namespace clew::engine {
+namespace {
+
+constexpr size_t kPageBytesMax = size_t{1} << 20;  // No window shows as much.
+
+}  // namespace
 
 DtraceConsole::~DtraceConsole() {
+  if (has_page_) show_page_whole();
   flush();
   if (file_ != first_) (void)std::fclose(file_);
   if (first_ != stdout) (void)std::fclose(first_);
@@ -26,7 +33,21 @@ Expected<void> DtraceConsole::open(const std::string& path) {
   return {};
 }
 
+bool DtraceConsole::is_paged(std::string_view text) const {
+  const bool begins_one = text.find('\f') != std::string_view::npos;
+  return (has_page_ || begins_one) && file_ == stdout && isatty(STDOUT_FILENO) == 1;
+}
+
 void DtraceConsole::write(std::string_view text) {
+  if (is_paged(text)) {
+    const size_t begin = text.rfind('\f');
+    if (begin != std::string_view::npos) page_.clear();
+    has_page_ = true;
+    is_drawn_ = false;
+    const std::string_view more = text.substr(begin == std::string_view::npos ? 0 : begin + 1);
+    page_ += more.substr(0, kPageBytesMax - std::min(kPageBytesMax, page_.size()));
+    return;
+  }
   if (std::fwrite(text.data(), 1, text.size(), file_) != text.size()) note_failure();
 }
 
@@ -42,10 +63,25 @@ void DtraceConsole::message(std::string_view text) {
 void DtraceConsole::lines(std::string_view text) {
   if (text.empty()) return;
   flush();
+  screen_.forget();  // The next page stands below.
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+void DtraceConsole::draw_page() {
+  if (!has_page_ || is_drawn_) return;
+  screen_.draw(page_, output::size_of_terminal(STDOUT_FILENO));
+  is_drawn_ = true;
+}
+
+// The last one stays, also what the window had no room for.
+void DtraceConsole::show_page_whole() {
+  screen_.erase(output::size_of_terminal(STDOUT_FILENO));
+  terminal_.write(page_);
+  is_drawn_ = true;
+}
+
 void DtraceConsole::flush() {
+  draw_page();
   if (std::fflush(file_) != 0) note_failure();
 }
 

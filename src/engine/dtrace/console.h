@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a script's output goes: stdout, -o's file, or what freopen() named; and messages, which
-// come after all output before them.
+// come after all output before them. On a terminal a form feed begins a page that takes the place
+// of the last one, as much of it as there is room for; the last one stays as a whole.
 #pragma once
 
 #include <cstdio>
@@ -9,8 +10,22 @@
 
 #include "base/error.h"
 #include "output/row_sink.h"
+#include "output/screen.h"
 
 namespace clew::engine {
+
+// What is drawn on a terminal.
+class TerminalBytes final : public output::ByteSink {
+ public:
+  explicit TerminalBytes(std::FILE* file) : file_(file) {}
+  void write(std::string_view bytes) override {
+    (void)std::fwrite(bytes.data(), 1, bytes.size(), file_);
+  }
+  [[nodiscard]] bool failed() const override { return std::ferror(file_) != 0; }
+
+ private:
+  std::FILE* file_;
+};
 
 class DtraceConsole {
  public:
@@ -38,10 +53,18 @@ class DtraceConsole {
 
  private:
   void note_failure();
+  [[nodiscard]] bool is_paged(std::string_view text) const;
+  void draw_page();
+  void show_page_whole();
 
   std::FILE* first_ = stdout;
   std::FILE* file_ = stdout;
   int failure_ = 0;
+  std::string page_;  // Since the last form feed, if there was one.
+  bool has_page_ = false;
+  bool is_drawn_ = false;
+  TerminalBytes terminal_{stdout};
+  output::Screen screen_{terminal_};
 };
 
 // For sinks of rows.
