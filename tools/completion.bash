@@ -10,6 +10,8 @@ _clew_options() {
   local formats="--format --json --csv --chart --stream --sqlite --folded --svg --metrics"
   local output="--for --every $formats \
     -o --output --spill --from --graph --graph-of --on --sign -q --quiet -v --verbose"
+  local named="$processes -c --command -f --follow --for --every $formats -o --output --vocabulary \
+    --verbs --show -y --yes -q --quiet -v --verbose"
   local cluster="--cluster --tenant --ca --certificate --key --credentials --replicas"
   case "$1" in
     run) echo "$request $output $cluster --wait --stand --otlp --otlp-header --prometheus" ;;
@@ -27,8 +29,18 @@ _clew_options() {
     key) echo "--show -v --verbose" ;;
     results) echo "$cluster --store --interval --end --sign $formats -o --output -v --verbose" ;;
     cluster) echo "try -v --verbose" ;;
+    examples) echo "--show --json -v --verbose" ;;
     ps) echo "--json -v --verbose" ;;
     detach) echo "--force -v --verbose" ;;
+    cpu | net) echo "$named --take" ;;
+    exec) echo "$named" ;;
+    files) echo "$named --path --take" ;;
+    locks) echo "$named --kind --take" ;;
+    offcpu) echo "$named --least --take" ;;
+    slow) echo "$named --above --calls --as" ;;
+    sql) echo "$named --like --take --as" ;;
+    syscalls | top) echo "$named --calls --take" ;;
+    throws) echo "$named --take" ;;
   esac
   echo "-h --help"
 }
@@ -50,8 +62,11 @@ _clew_value() {
     --format) mapfile -t COMPREPLY < <(compgen -W "text json csv chart stream sqlite folded svg metrics" -- "$2") ;;
     --for | --every | --keep) mapfile -t COMPREPLY < <(compgen -W "100ms 1s 5s 10s 1m" -- "$2") ;;
     --plan) mapfile -t COMPREPLY < <(compgen -W "emit in-place" -- "$2") ;;
+    --above | --least) mapfile -t COMPREPLY < <(compgen -W "1ms 10ms 100ms 1s" -- "$2") ;;
+    --kind) mapfile -t COMPREPLY < <(compgen -W "mutex all" -- "$2") ;;
+    --as) mapfile -t COMPREPLY < <(compgen -W "mariadb postgresql redis sqlite" -- "$2") ;;
     --graph-of) mapfile -t COMPREPLY < <(compgen -W "slowest first last" -- "$2") ;;
-    -o | --output | --spill | --from | --graph | --file | --vocabulary | --ext | --source | --policy | --bundle | --gdb | \
+    -o | --output | --spill | --from | --graph | --file | --vocabulary | --verbs | --ext | --source | --policy | --bundle | --gdb | \
       --ca | --certificate | --key | --credentials | --store | --sign | --roles)
       mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
     *) return 1 ;;
@@ -63,11 +78,12 @@ _clew() {
   local verb="" word
   COMPREPLY=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | node | root | key | results | cluster | ps | detach) verb="$word" && break ;; esac
+    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | node | root | key | results | cluster | examples | ps | detach | \
+      cpu | exec | files | locks | net | offcpu | slow | sql | syscalls | throws | top) verb="$word" && break ;; esac
   done
   if [[ -z $verb ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor node root key results cluster ps detach \
-      --help --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor node root key results cluster examples ps detach \
+      cpu exec files locks net offcpu slow sql syscalls throws top --help --version" -- "$current")
     return
   fi
   _clew_value "$previous" "$current" && return

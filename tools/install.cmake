@@ -8,10 +8,18 @@ endif()
 # By name: a whole folder would bring its empty ones.
 file(GLOB manual_pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/*.1)
 file(GLOB vocabularies CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/vocabulary/*.toml)
+file(GLOB verbs CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/verbs/*.clew ${CMAKE_SOURCE_DIR}/verbs/*.d)
 file(GLOB extensions CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/extensions/*.[ch])
 install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${CMAKE_BINARY_DIR}/man/clew-query.7 ${CMAKE_BINARY_DIR}/man/clew-extensions.7
         DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
+foreach(verb ${verbs})
+  get_filename_component(name ${verb} NAME_WLE)
+  if(NOT name MATCHES "[.]")
+    install(FILES ${CMAKE_BINARY_DIR}/man/clew-${name}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  endif()
+endforeach()
+install(FILES ${verbs} DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/verbs)
 install(FILES ${CMAKE_SOURCE_DIR}/include/clew/cause.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/clew)
 install(FILES ${vocabularies} DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/vocabulary)
 install(FILES ${extensions} ${CLEW_EXTENSION_OBJECTS}

@@ -29,6 +29,7 @@
 #include "cmd/cluster_arguments.h"
 #include "cmd/console.h"
 #include "cmd/duration.h"
+#include "cmd/installed.h"
 #include "cmd/metric_places.h"
 #include "cmd/parse_arguments.h"
 #include "cmd/request.h"

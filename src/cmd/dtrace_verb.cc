@@ -14,7 +14,7 @@
 #include <getopt.h>
 
 #include "cmd/console.h"
-#include "cmd/request.h"
+#include "cmd/installed.h"
 #include "cmd/verbs.h"
 #include "engine/dtrace/request.h"
 

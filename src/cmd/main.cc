@@ -7,6 +7,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "cmd/console.h"
+#include "cmd/named_verb.h"
 #include "cmd/verbs.h"
 
 namespace clew::cmd {
@@ -26,7 +28,7 @@ struct Verb {
   std::string_view summary;
 };
 
-constexpr std::array<Verb, 15> kVerbs = {{
+constexpr std::array<Verb, 16> kVerbs = {{
     {"run", run_verb, "answer a query about running processes"},
     {"dtrace", dtrace_verb, "run D scripts, as DTrace does"},
     {"record", record_verb, "have a command or process record what it does, for its first crash"},
@@ -39,17 +41,40 @@ constexpr std::array<Verb, 15> kVerbs = {{
     {"key", key_verb, "make a key to sign queries of a cluster with"},
     {"results", results_verb, "show answers of a cluster later"},
     {"cluster", cluster_verb, "try a cluster of five machines on this one"},
+    {"examples", examples_verb, "find a query or script to start from"},
     {"doctor", doctor_verb, "check this machine, and a process"},
     {"ps", ps_verb, "show which processes are traced"},
     {"detach", detach_verb, "remove probes that a killed session left"},
 }};
 
-void print_usage(std::FILE* file) {
+// `named`: those that are queries and scripts.
+void print_usage(std::FILE* file, const Expected<std::vector<NamedVerb>>& named) {
   fmt::print(file, "usage: clew VERB [ARGUMENT...]\n\n");
   for (const Verb& verb : kVerbs) {
     fmt::print(file, "  {:<8} {}\n", verb.name, verb.summary);
   }
+  fmt::print(file, "\nwhat is going on (clew VERB --show prints the query or script):\n\n");
+  if (!named) fmt::print(file, "  {}\n", named.error().message);
+  for (size_t i = 0; named && i < named->size(); ++i)
+    fmt::print(file, "  {:<8} {}\n", (*named)[i].name, (*named)[i].help);
   fmt::print(file, "\nclew VERB --help has the options; man clew has everything.\n");
+}
+
+// A verb that is no code of ours, or none at all.
+int run_named(std::string_view name, int argument_count, const char* const* arguments) {
+  const Expected<std::vector<NamedVerb>> named = named_verbs(argument_count, arguments);
+  if (!named) return report(named.error());
+  std::vector<std::string_view> names;
+  for (const NamedVerb& verb : *named) {
+    if (verb.name == name) return named_verb(verb, argument_count - 1, arguments + 1);
+    names.emplace_back(verb.name);
+  }
+  for (const Verb& verb : kVerbs)
+    names.emplace_back(verb.name);
+  const std::string near = nearest_name(name, names);
+  fmt::print(stderr, "clew: error: no verb '{}'{}\n", name,
+             near.empty() ? "; see clew --help" : fmt::format("; did you mean '{}'?", near));
+  return kExitUsage;
 }
 
 // Who runs us with more rights than their own does not name a file that we write: secure_getenv(3)
@@ -62,7 +87,7 @@ Expected<void> open_log_file() {
 
 int dispatch(int argument_count, const char* const* arguments) {
   if (argument_count < 2) {
-    print_usage(stderr);
+    print_usage(stderr, named_verbs(argument_count, arguments));
     return kExitUsage;
   }
   const std::string_view name = arguments[1];
@@ -72,21 +97,15 @@ int dispatch(int argument_count, const char* const* arguments) {
     return verb.run(argument_count - 1, arguments + 1);
   }
   if (name == "--help" || name == "-h" || name == "help") {
-    print_usage(stdout);
+    print_usage(stdout, named_verbs(argument_count, arguments));
     return kExitAnswered;
   }
   if (name == "--version") {
     fmt::print("clew {}\n", CLEW_VERSION);
     return kExitAnswered;
   }
-  std::array<std::string_view, kVerbs.size()> names;
-  for (size_t i = 0; i < kVerbs.size(); ++i) {
-    names[i] = kVerbs[i].name;
-  }
-  const std::string near = nearest_name(name, names);
-  fmt::print(stderr, "clew: error: no verb '{}'{}\n", name,
-             near.empty() ? "; see clew --help" : fmt::format("; did you mean '{}'?", near));
-  return kExitUsage;
+  if (const Expected<void> opened = open_log_file(); !opened) return report(opened.error());
+  return run_named(name, argument_count, arguments);
 }
 
 // Descriptors that we were started without are taken, or else the next file or BPF object that we

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/request.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "cmd/installed.h"
 #include "cmd/parse_arguments.h"
 #include "cmd/process_options.h"
 
@@ -127,39 +127,9 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
       ->excludes(uprobes);
 }
 
-namespace {
-
-// A folder of installed files: where the environment says, else beside the command
-// (PREFIX/bin/clew, PREFIX/share/clew/…), else where the build knows it to be.
-struct Installed {
-  const char* variable;
-  const char* name;
-  const char* built;
-};
-constexpr Installed kVocabulary = {"CLEW_VOCABULARY", "vocabulary", CLEW_VOCABULARY_DIRECTORY};
-constexpr Installed kExtensions = {"CLEW_EXTENSIONS", "extensions", CLEW_EXTENSION_DIRECTORY};
-
-std::string folder_of(const Installed& what) {
-  const char* named = std::getenv(what.variable);  // NOLINT(concurrency-mt-unsafe)
-  if (named != nullptr && *named != '\0') return named;
-  std::error_code problem;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", problem);
-  const std::filesystem::path beside = self.parent_path().parent_path() / "share/clew" / what.name;
-  if (!problem && std::filesystem::is_directory(beside, problem)) return beside.string();
-  return what.built;
-}
-
-}  // namespace
-
-std::string extension_folder() {
-  return folder_of(kExtensions);
-}
-
 std::vector<std::string> default_vocabularies() {
-  std::vector<std::string> paths{folder_of(kVocabulary)};
-  if (const char* home = std::getenv("HOME"); home != nullptr) {  // NOLINT(concurrency-mt-unsafe)
-    paths.push_back(std::string(home) + "/.config/clew/vocabulary");
-  }
+  std::vector<std::string> paths{vocabulary_folder()};
+  if (const std::string own = own_folder("vocabulary"); !own.empty()) paths.push_back(own);
   std::erase_if(paths, [](const std::string& path) {
     std::error_code problem;
     return !std::filesystem::exists(path, problem);

@@ -37,9 +37,6 @@ Expected<engine::Request> request_of(const RequestArguments& arguments);
 // Directories of vocabulary files: installed, and the user's own.
 std::vector<std::string> default_vocabularies();
 
-// The folder of the extensions that come with Clew.
-std::string extension_folder();
-
 // Words of a command line, as a shell splits them: quotes and backslashes, no expansion.
 Expected<std::vector<std::string>> split_command(const std::string& command);
 

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // clew run: answers a query.
-#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cluster/ask_cluster.h"
 #include "cluster/clock.h"
 #include "cluster/signing.h"
 #include "cluster/subject.h"
+#include "cmd/answer_here.h"
 #include "cmd/cluster_arguments.h"
 #include "cmd/console.h"
 #include "cmd/duration.h"
@@ -23,8 +21,6 @@
 #include "cmd/process_options.h"
 #include "cmd/request.h"
 #include "cmd/verbs.h"
-#include "engine/recording/ask_recording.h"
-#include "engine/replay.h"
 #include "engine/run.h"
 #include "output/sinks.h"
 
@@ -100,22 +96,6 @@ void declare(CLI::App& app, RunArguments& arguments) {
   app.add_flag("-q,--quiet", arguments.quiet, "only the answer and errors");
 }
 
-// How the command ended, unless it was well; or that it goes on.
-void report_command(const engine::Outcome& outcome, engine::Notices& notices) {
-  if (!outcome.command) return;
-  if (!outcome.command_status) {
-    notices.warning(fmt::format("the command goes on as process {}", *outcome.command));
-  } else if (WIFSIGNALED(*outcome.command_status)) {
-    const int signal = WTERMSIG(*outcome.command_status);
-    const char* name = sigabbrev_np(signal);
-    notices.warning(fmt::format("the command was killed by signal {} ({})", signal,
-                                name == nullptr ? "?" : name));
-  } else if (WEXITSTATUS(*outcome.command_status) != 0) {
-    notices.warning(
-        fmt::format("the command exited with status {}", WEXITSTATUS(*outcome.command_status)));
-  }
-}
-
 Expected<void> answer_over_cluster(const RunArguments& arguments, const engine::Request& request,
                                    Outputs& outputs) {
   if (!arguments.graphs.empty()) {
@@ -152,40 +132,6 @@ Expected<void> answer_over_cluster(const RunArguments& arguments, const engine::
   return cluster::ask_cluster(asked, stop.get(), outputs.sink(), console);
 }
 
-// Where there are several places, those that are left get the rest when a reader of one goes.
-Expected<void> answer(const engine::Request& request, bool is_quiet, Outputs& outputs) {
-  const FileDescriptor stop =
-      CLEW_TRY(signals_as_descriptor(outputs.size() > 1 ? ReaderGone::GoesOn : ReaderGone::Ends));
-  if (!request.from_path.empty()) return engine::replay(request, stop.get(), outputs.sink());
-  Console console(is_quiet);
-  if (engine::asks_recording(request.text))
-    return engine::ask_recording(request, stop.get(), outputs.sink(), console);
-  report_command(CLEW_TRY(engine::run(request, stop.get(), outputs.sink(), console)), console);
-  return {};
-}
-
-output::About about(const engine::Request& request, const RunArguments& arguments) {
-  output::About about = output::about_here(request.text.text);
-  const engine::Chosen& processes = request.processes;
-  for (const pid_t pid : processes.pids)
-    about.targets.emplace_back("pid", std::to_string(pid));
-  const auto add = [&about](const char* kind, const std::vector<std::string>& names) {
-    for (const std::string& name : names)
-      about.targets.emplace_back(kind, name);
-  };
-  add("name", processes.name_patterns);
-  add("newest", processes.newest_names);
-  add("container", processes.whose.containers);
-  add("unit", processes.whose.units);
-  add("cgroup", processes.whose.cgroups);
-  add("user", processes.whose.users);
-  add("command line", processes.whose.command_lines);
-  const std::string& command = arguments.request.command;
-  if (!command.empty()) about.targets.emplace_back("command", command);
-  if (!request.from_path.empty()) about.targets.emplace_back("file", request.from_path);
-  return about;
-}
-
 Expected<int> run_query(const RunArguments& arguments) {
   engine::Request request = CLEW_TRY(request_of(arguments.request));
   if (!arguments.for_text.empty()) request.for_ns = CLEW_TRY(parse_duration(arguments.for_text));
@@ -195,7 +141,7 @@ Expected<int> run_query(const RunArguments& arguments) {
   request.spill_path = arguments.spill;
   request.from_path = arguments.from;
   OutputArguments places = arguments.output;
-  places.about = about(request, arguments);
+  places.about = about(request, arguments.request.command);
   places.query_name = metric_query_name(request.text.name);
   Outputs outputs;
   CLEW_TRY(outputs.open(places));
@@ -204,7 +150,7 @@ Expected<int> run_query(const RunArguments& arguments) {
   if (!arguments.graphs.empty()) request.graph = graphs.request(arguments.graph_of, places.about);
   request.accept = [&outputs](output::Columns columns) { return outputs.accept(columns); };
   const Expected<void> answered = arguments.cluster.url.empty()
-                                      ? answer(request, arguments.quiet, outputs)
+                                      ? answer_here(request, {.is_quiet = arguments.quiet}, outputs)
                                       : answer_over_cluster(arguments, request, outputs);
   int status = answered ? kExitAnswered : report(answered.error());
   for (const Error& error : outputs.close(answered ? nullptr : &answered.error()))

@@ -13,6 +13,7 @@ int run_verb(int argument_count, const char* const* arguments);
 int dtrace_verb(int argument_count, const char* const* arguments);
 int list_verb(int argument_count, const char* const* arguments);
 int explain_verb(int argument_count, const char* const* arguments);
+int examples_verb(int argument_count, const char* const* arguments);
 int doctor_verb(int argument_count, const char* const* arguments);
 int record_verb(int argument_count, const char* const* arguments);
 int snap_verb(int argument_count, const char* const* arguments);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@ struct DtraceProgram {
   Form form = Form::Name;
   bool is_file = false;  // -s: `text` is a path.
   std::string text;
+  std::optional<std::string> content = std::nullopt;  // Of the file `text`, which is not read then.
 };
 
 struct DtraceRequest {

@@ -57,6 +57,11 @@ void append(Program&& from, Program& into) {
   move_all(from.attributes, into.attributes);
 }
 
+Expected<std::string> content_of(const DtraceProgram& program) {
+  if (program.content) return *program.content;
+  return read_text(program.text == "-" ? "/dev/stdin" : program.text);
+}
+
 std::string_view text_of(query::d::Region region) {
   switch (region) {
     case query::d::Region::None:
@@ -250,9 +255,7 @@ Expected<void> ScriptCompiler::take_text(const DtraceProgram& program) {
   compiled.name = program.text;
   compiled.is_script = program.is_file;
   options_ = options_of(program);
-  std::string text = program.is_file
-                         ? CLEW_TRY(read_text(program.text == "-" ? "/dev/stdin" : program.text))
-                         : program.text;
+  std::string text = program.is_file ? CLEW_TRY(content_of(program)) : program.text;
   if (request_.preprocess || has_option("cpp")) text = CLEW_TRY(preprocessed(text));
   text_ = std::move(text);
   return add_definitions(text_);
