@@ -3,9 +3,10 @@
  * help: programs that begin and end: arguments, exit status, life time
  * needs: root
  *
- * Which programs are started, by whom, with which arguments, and how do they end? A line when a program
- * begins, and one when its process ends: with its status, or the signal that killed it, and how long it
- * ran. Of a process (-p) all that come from it; of a command (-c) the command, too. A command line is cut at 80 bytes.
+ * Which programs are started, by whom, with which arguments, and how do they end? A line when a
+ * program begins, and one when its process ends: with its status, or the signal that killed it, and
+ * how long it ran. Of a process (-p) all that come from it; of a command (-c) the command, too. A
+ * command line is cut at 80 bytes.
  *
  *	clew exec
  *	clew exec -c 'make -k'

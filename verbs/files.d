@@ -6,9 +6,9 @@
  * parameter: path text - only opens of paths with this in them
  * parameter: take number 15 at most so many opens
  *
- * Which files do programs open, which opens fail, and from and to which files do the bytes go? Paths of
- * opens are as the program gave them; files that are read and written are named by their descriptors.
- * Connections are no files: clew net has them.
+ * Which files do programs open, which opens fail, and from and to which files do the bytes go?
+ * Paths of opens are as the program gave them; files that are read and written are named by their
+ * descriptors. Connections are no files: clew net has them.
  *
  *	clew files
  *	clew files -n nginx --path .html --for 10s

@@ -6,11 +6,12 @@
  * parameter: kind text mutex mutex, or all: whatever a thread waits for in futex(2)
  * parameter: take number 10 at most so many stacks
  *
- * For which locks do threads sleep, how long, where do they ask for them, and which thread held the lock as
- * they began to wait? Locks are those of the C library (pthread_mutex_t, and what C++, glib and others build on them),
- * and futexes of other libraries with --kind all, condition variables among them, in which idle threads wait. The
- * owner is known of locks of the C library, as a thread's id: ps -L -p PID has its name; 0 is not known. A lock
- * that is taken without sleeping makes no system call, and is not here.
+ * For which locks do threads sleep, how long, where do they ask for them, and which thread held the
+ * lock as they began to wait? Locks are those of the C library (pthread_mutex_t, and what C++, glib
+ * and others build on them), and futexes of other libraries with --kind all, condition variables
+ * among them, in which idle threads wait. The owner is known of locks of the C library, as a
+ * thread's id: ps -L -p PID has its name; 0 is not known. A lock that is taken without sleeping
+ * makes no system call, and is not here.
  *
  *	clew locks -p PID
  *	clew locks -n mariadbd --for 10s
@@ -21,8 +22,8 @@
 #pragma D option dynvarsize=8m
 
 /*
- * The low seven bits are the operation: 0 FUTEX_WAIT, 6 FUTEX_LOCK_PI, 9 FUTEX_WAIT_BITSET. Mutexes of
- * the C library wait for a change of 2, "locked, and somebody waits" (nptl/lowlevellock.h).
+ * The low seven bits are the operation: 0 FUTEX_WAIT, 6 FUTEX_LOCK_PI, 9 FUTEX_WAIT_BITSET. Mutexes
+ * of the C library wait for a change of 2, "locked, and somebody waits" (nptl/lowlevellock.h).
  */
 syscall::futex:entry
 /(${traced}) && ((arg1 & 0x7f) == 6 || ((arg1 & 0x7f) == 0 && (int)arg2 == 2) ||
@@ -33,7 +34,7 @@ syscall::futex:entry
 	self->owner = 0;
 }
 
-/* struct __pthread_mutex_s: int lock, count, owner, nusers, kind. Other locks have other words there. */
+/* struct __pthread_mutex_s: int lock, count, owner, nusers, kind. Others have other words there. */
 syscall::futex:entry
 /self->since && (arg1 & 0x7f) == 0 && (int)arg2 == 2/
 {

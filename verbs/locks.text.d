@@ -2,7 +2,7 @@
 ${now}
 {
 	trunc(@nanoseconds, ${take});
-	printf("${page}Waits for locks by program, owner, lock and stack, with the nanoseconds that they took:\n");
+	printf("${page}Waits for locks by program, owner, lock and stack, with their nanoseconds:\n");
 	printa("%s, held by %d, %A%k%@16d ns\n", @nanoseconds);
 	trunc(@nanoseconds);
 	trunc(@waits);

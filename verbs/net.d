@@ -5,11 +5,11 @@
  * every: 1s
  * parameter: take number 10 at most so many connects and their like
  *
- * Who sends and receives how much, to and from whom? Which connections of TCP are opened and accepted, which
- * are refused or time out, and which peers need packets twice? Bytes are those that programs hand over to
- * and get from their sockets. Retransmissions happen behind a program's back: they are counted by
- * peer, under "-". A peer of a UNIX socket, and of UDP without connect(2), has no address here. Needs Linux 6.3
- * for bytes.
+ * Who sends and receives how much, to and from whom? Which connections of TCP are opened and
+ * accepted, which are refused or time out, and which peers need packets twice? Bytes are those that
+ * programs hand over to and get from their sockets. Retransmissions happen behind a program's back:
+ * they are counted by peer, under "-". A peer of a UNIX socket, and of UDP without connect(2), has
+ * no address here. Needs Linux 6.3 for bytes.
  *
  *	clew net
  *	clew net -n nginx --for 10s

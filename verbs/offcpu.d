@@ -6,9 +6,9 @@
  * parameter: least duration 1us only waits that take longer
  * parameter: take number 10 at most so many stacks
  *
- * Where do threads leave their processor, and for how long? What is counted is the time from there until they
- * run again, in nanoseconds: waits for locks, disks, networks and timers, and for a processor that is free. A wait
- * counts when it ends.
+ * Where do threads leave their processor, and for how long? What is counted is the time from there
+ * until they run again, in nanoseconds: waits for locks, disks, networks and timers, and for a
+ * processor that is free. A wait counts when it ends.
  *
  *	clew offcpu -p PID
  *	clew offcpu -n postgres --for 10s -o waits.svg

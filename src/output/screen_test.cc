@@ -71,6 +71,25 @@ TEST(TextTable, RowsThatAreTooWideForATerminalAreBlocks) {
   EXPECT_EQ(format_table(columns, {}, 4), "function  n\n");
 }
 
+TEST(TextTable, ALiveTableThatIsTooWideLosesTheEndsOfItsTexts) {
+  const std::vector<Column> columns = {{.name = "function", .type = ColumnType::String},
+                                       {.name = "n", .type = ColumnType::Unsigned},
+                                       {.name = "file", .type = ColumnType::String}};
+  const std::vector<std::vector<Value>> rows = {
+      {std::string("shop::charge_the_card"), uint64_t{5}, std::string("short.c")},
+      {std::string("\u00fcber"), uint64_t{12}, std::string("a_path/that/is/long.c")}};
+  EXPECT_EQ(format_cut_table(columns, rows, 80), format_table(columns, rows));
+  EXPECT_EQ(format_cut_table(columns, rows, 40),
+            "function        n  file\n"
+            "shop::charge\u2026   5  short.c\n"
+            "\u00fcber           12  a_path/that/is/long.c\n");
+  // No less than a dozen columns, and numbers never.
+  EXPECT_EQ(format_cut_table(columns, rows, 1),
+            "function       n  file\n"
+            "shop::charg\u2026   5  short.c\n"
+            "\u00fcber          12  a_path/that\u2026\n");
+}
+
 TEST(TextSink, RedrawsIntervalsInPlaceAndLeavesTheLastOneWhole) {
   StringSink bytes;
   StringSink notes;

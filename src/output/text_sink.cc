@@ -35,6 +35,7 @@ class TextSink final : public RowSink {
 
  private:
   [[nodiscard]] std::string draw_table() const;
+  [[nodiscard]] std::string draw_live() const;
   [[nodiscard]] std::string draw_clusters() const;
   void write_event(std::span<const Value> values);
 
@@ -82,6 +83,12 @@ std::string TextSink::draw_table() const {
                       has_width ? size_of_terminal(options_.terminal).columns : SIZE_MAX);
 }
 
+// What will soon be another has no line that is folded and no row that is a block.
+std::string TextSink::draw_live() const {
+  if (options_.format == Format::Chart) return draw_table();
+  return format_cut_table(columns_, rows_, size_of_terminal(options_.terminal).columns);
+}
+
 std::string TextSink::draw_clusters() const {
   constexpr size_t kColumns = 100;  // Where there is no terminal.
   const bool is_terminal = options_.terminal >= 0;
@@ -95,8 +102,10 @@ std::string TextSink::draw_clusters() const {
 void TextSink::end_interval(const Interval& interval) {
   ++intervals_;
   if (mode_ == RowMode::Stream) return;
-  const std::string text = fmt::format("interval {}{}\n{}", interval.number,
-                                       interval.partial ? " (partial)" : "", draw_table());
+  const std::string title =
+      fmt::format("interval {}{}\n", interval.number, interval.partial ? " (partial)" : "");
+  const std::string text = title + draw_table();
+  const std::string live = options_.redraw ? title + draw_live() : "";
   rows_.clear();
   if (!options_.redraw) {
     bytes_.write(text + "\n");
@@ -104,7 +113,7 @@ void TextSink::end_interval(const Interval& interval) {
     partial_ = text;  // Stands below the last whole one in the end.
   } else {
     drawn_ = text;
-    screen_.draw(drawn_, size_of_terminal(options_.terminal));
+    screen_.draw(live, size_of_terminal(options_.terminal));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "output/format.h"
+#include "output/screen.h"
 
 namespace clew::output {
 
@@ -177,6 +178,75 @@ std::string format_records(std::span<const Column> columns, const std::vector<Ce
 
 }  // namespace
 
+namespace {
+
+std::string cut_cell(std::string_view cell, size_t width) {
+  std::string result;
+  for (size_t i = 0; i < lines_of(cell); ++i) {
+    const std::string_view line = line_of(cell, i);
+    if (i > 0) result += '\n';
+    const bool fits = display_width(line) <= width;
+    result += fits ? line : first_columns(line, width - 1);
+    if (!fits) result += "\u2026";
+  }
+  return result;
+}
+
+// The column of texts that takes most room, if it can give some away; else as many as there are.
+size_t widest_text(std::span<const Column> columns, const std::vector<size_t>& widths,
+                   size_t least) {
+  size_t widest = columns.size();
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (is_right_aligned(columns[i]) || widths[i] <= least) continue;
+    if (widest == columns.size() || widths[i] > widths[widest]) widest = i;
+  }
+  return widest;
+}
+
+// A column's name is never cut.
+void cut_cells(std::span<const Column> columns, std::vector<Cells>& lines, size_t width_max) {
+  constexpr size_t kTextLeast = 12;
+  std::vector<size_t> widths;
+  size_t width = columns.empty() ? 0 : kGap * (columns.size() - 1);
+  for (size_t i = 0; i < columns.size(); ++i) {
+    widths.push_back(display_width(printable(columns[i].name)));
+    for (const Cells& cells : lines)
+      widths[i] = std::max(widths[i], width_of(cells[i]));
+    width += widths[i];
+  }
+  while (width > width_max) {
+    const size_t at = widest_text(columns, widths, kTextLeast);
+    if (at == columns.size()) return;
+    const size_t excess = std::min(width - width_max, widths[at] - kTextLeast);
+    widths[at] -= excess;
+    width -= excess;
+    for (Cells& cells : lines)
+      cells[at] = cut_cell(cells[at], widths[at]);
+  }
+}
+
+std::string format_lines(std::span<const Column> columns, const std::vector<Cells>& lines) {
+  TextTable table(columns);
+  for (const Cells& cells : lines)
+    table.fit(cells);
+  std::string text = table.header();
+  for (const Cells& cells : lines)
+    text += table.line(cells);
+  return text;
+}
+
+}  // namespace
+
+std::string format_cut_table(std::span<const Column> columns,
+                             std::span<const std::vector<Value>> rows, size_t width_max) {
+  if (has_histogram(columns)) return format_table(columns, rows, width_max);
+  std::vector<Cells> lines;
+  for (const auto& row : rows)
+    lines.push_back(format_cells(columns, row));
+  cut_cells(columns, lines, width_max);
+  return format_lines(columns, lines);
+}
+
 std::string format_table(std::span<const Column> columns, std::span<const std::vector<Value>> rows,
                          size_t width_max) {
   std::string text;
@@ -194,10 +264,7 @@ std::string format_table(std::span<const Column> columns, std::span<const std::v
     table.fit(lines.back());
   }
   if (table.width() > width_max && !lines.empty()) return format_records(columns, lines);
-  text += table.header();
-  for (const Cells& cells : lines)
-    text += table.line(cells);
-  return text;
+  return format_lines(columns, lines);
 }
 
 }  // namespace clew::output
