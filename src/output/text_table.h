@@ -42,8 +42,8 @@ class TextTable {
                                        std::span<const std::vector<aggregate::Value>> rows,
                                        size_t width_max = SIZE_MAX);
 
-// The same for a table that is drawn again and again: where it is too wide, its widest texts are cut
-// (…), each line of a cell by itself, to no less than a dozen columns.
+// The same for a table that is drawn again and again: where it is too wide, its widest texts are
+// cut (…), each line of a cell by itself, to no less than a dozen columns.
 [[nodiscard]] std::string format_cut_table(std::span<const aggregate::Column> columns,
                                            std::span<const std::vector<aggregate::Value>> rows,
                                            size_t width_max);

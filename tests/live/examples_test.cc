@@ -36,6 +36,13 @@ std::string text_in(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+Report example_answer(const fs::path& path, pid_t pid, const std::string& time) {
+  std::vector<std::string> arguments = {"run",   path,    "-p", std::to_string(pid),
+                                        "--yes", "--for", time, "--json"};
+  if (text_in(path).find(kDanger) != std::string::npos) arguments.push_back(kDanger);
+  return run_clew(arguments);
+}
+
 TEST(Examples, EachAnswersAboutARedisServerUnderLoad) {
   ASSERT_TRUE(present("/usr/bin/redis-server"));
   const Redis redis;
@@ -47,12 +54,11 @@ TEST(Examples, EachAnswersAboutARedisServerUnderLoad) {
     if (is_of_kernel && geteuid() != 0) continue;  // The kernel is root's.
     SCOPED_TRACE(file.path());
     ++count;
-    std::vector<std::string> arguments = {
-        "run", file.path(), "-p", std::to_string(redis.pid()), "--yes", "--for", "300ms", "--json"};
-    if (text_in(file.path()).find(kDanger) != std::string::npos) arguments.push_back(kDanger);
-    const Report report = run_clew(arguments);
-    EXPECT_EQ(report.status, 0) << report.error;
     const bool quiet = kQuietFiles.contains(file.path().filename());
+    Report report = example_answer(file.path(), redis.pid(), quiet ? "100ms" : "300ms");
+    EXPECT_EQ(report.status, 0) << report.error;
+    // A machine that is busy with others leaves a server no time.
+    if (!quiet && report.rows.empty()) report = example_answer(file.path(), redis.pid(), "3s");
     EXPECT_TRUE(quiet || !report.rows.empty());
   }
   EXPECT_GT(count, geteuid() == 0 ? 45U : 10U);
