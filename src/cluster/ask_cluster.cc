@@ -226,6 +226,8 @@ void ClusterRun::finish() {
       losses_.lost.push_back(lost);
     for (std::string& lost : texts_of(asker_->gaps(), panes_, first_))
       losses_.lost.push_back(std::move(lost));
+    for (std::string& lost : texts_of_unsure(asker_->unsure(), panes_, first_))
+      losses_.lost.push_back(std::move(lost));
     if (asker_->lost() != 0)
       losses_.lost.push_back(fmt::format("{} late or large parts of the answer", asker_->lost()));
     answer_->finish(losses_);
@@ -439,7 +441,7 @@ output::Interval ClusterRun::interval_of(const AnsweredPane& given) {
   if (!first_) first_ = pane;
   return {.number = static_cast<uint64_t>(pane - *first_) + 1,
           .partial = pane == *first_ || panes_.end(pane) > ended_ns_ || given.lacks_nodes ||
-                     has_gap(asker_->gaps(), pane),
+                     has_gap(asker_->gaps(), pane) || has_gap(asker_->unsure(), pane),
           .begin_ns = panes_.begin(pane),
           .end_ns = panes_.end(pane)};
 }

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "aggregate/table_bytes.h"
+#include "cluster/node_gaps.h"
 
 namespace clew::cluster {
 namespace {
@@ -15,6 +17,11 @@ constexpr int64_t kAskPeriod = kSecond / 2;
 constexpr int64_t kLateMost = 2 * kSecond;
 constexpr size_t kEarlyMax = 4096;
 constexpr size_t kVersionsMax = 4096;
+constexpr size_t kUnsureMax = 4096;
+
+bool is_unsure(const NodeGap& gap) {
+  return gap.panes.first == kNoPane;
+}
 
 size_t hash_of(const Bytes& bytes) {
   return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -67,8 +74,35 @@ bool Asker::is_done() const {
 
 std::vector<NodeGap> Asker::gaps() const {
   std::vector<NodeGap> all = earlier_gaps_;
-  if (status_) all.insert(all.end(), status_->gaps.begin(), status_->gaps.end());
-  return all;
+  if (status_) {
+    std::copy_if(status_->gaps.begin(), status_->gaps.end(), std::back_inserter(all),
+                 [](const NodeGap& gap) { return !is_unsure(gap); });
+  }
+  return without_whole(all);
+}
+
+std::vector<NodeGap> Asker::unsure() const {
+  std::vector<NodeGap> all = unsure_;
+  if (status_) {
+    std::copy_if(status_->gaps.begin(), status_->gaps.end(), std::back_inserter(all), is_unsure);
+  }
+  return without_whole(all);
+}
+
+// Whatever became of their nodes later.
+std::vector<NodeGap> Asker::without_whole(const std::vector<NodeGap>& gaps) const {
+  std::vector<NodeGap> rest;
+  for (const NodeGap& gap : gaps) {
+    Pane first = gap.panes.first;
+    const auto end = whole_.upper_bound(gap.panes.last);
+    for (auto pane = whole_.lower_bound(first); pane != end; ++pane) {
+      if (first < *pane) rest.push_back({.node = gap.node, .panes = {first, *pane - 1}});
+      first = *pane + 1;
+    }
+    if (first <= gap.panes.last)
+      rest.push_back({.node = gap.node, .panes = {first, gap.panes.last}});
+  }
+  return rest;
 }
 
 void Asker::hear(const Message& message) {
@@ -92,9 +126,12 @@ void Asker::hear(const Message& message) {
 }
 
 // Another root numbers its rows anew, and gives once more what was given.
-// One without a store has of these a part alone: they stay as they are.
+// One without a store has of these a part alone, as has the one behind it: they stay as they are.
 void Asker::begin_anew(const Status& said) {
-  if (!said.has_store && !versions_.empty()) last_whole_ = versions_.rbegin()->first;
+  had_no_store_ = had_no_store_ || !said.has_store;
+  if (had_no_store_ && !versions_.empty()) last_come_ = versions_.rbegin()->first;
+  unsure_ = unsure();
+  if (unsure_.size() > kUnsureMax) unsure_.erase(unsure_.begin(), unsure_.end() - kUnsureMax);
   earlier_gaps_ = said.has_store ? std::vector<NodeGap>() : gaps();
   root_before_ = std::exchange(question_.root, said.root);
   root_ns_ = heard_ns_;
@@ -150,18 +187,29 @@ void Asker::take_in_order(const RowUpdate& row) {
   const size_t hash = hash_of(aggregate::to_bytes(*table));
   table->losses = losses;
   Come& come = versions_[row.pane];
-  if (come.version != 0 && last_whole_ && row.pane <= *last_whole_) {
-    if (hash != come.hash) ++lost_;
+  if (come.version != 0 && last_come_ && row.pane <= *last_come_) {
+    const bool has_more = hash != come.hash && !whole_.contains(row.pane);
+    if (has_more) add_gap(unsure_, {.node = "", .panes = {.first = row.pane, .last = row.pane}});
     return;
   }
   if (row.version <= come.version) return;
   come = {.version = row.version, .hash = hash};
+  note_whole(row);
   if (versions_.size() > kVersionsMax) versions_.erase(versions_.begin());
   panes_.push_back({.pane = row.pane,
                     .version = row.version,
                     .is_final = row.is_final,
                     .lacks_nodes = row.lacks_nodes,
                     .table = std::move(*table)});
+}
+
+void Asker::note_whole(const RowUpdate& row) {
+  if (row.lacks_nodes) {
+    whole_.erase(row.pane);
+  } else {
+    whole_.insert(row.pane);
+  }
+  if (whole_.size() > kVersionsMax) whole_.erase(whole_.begin());
 }
 
 }  // namespace clew::cluster

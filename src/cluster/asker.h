@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,8 @@ class Asker {
   [[nodiscard]] const std::optional<Status>& status() const { return status_; }
   // What is missing of whom, as far as a root has said so.
   [[nodiscard]] std::vector<NodeGap> gaps() const;
+  // What may be missing, behind a root whose store is away. Without a name: of some node.
+  [[nodiscard]] std::vector<NodeGap> unsure() const;
   // For how long the root was not heard, at least.
   [[nodiscard]] int64_t silent_ns() const { return clock_.monotonic_ns() - heard_ns_; }
   // Panes that have come since, in the order in which they were sent.
@@ -68,6 +71,8 @@ class Asker {
   void give_up_before(uint64_t first);
   void begin_anew(const Status& said);
   void ask();
+  void note_whole(const RowUpdate& row);
+  [[nodiscard]] std::vector<NodeGap> without_whole(const std::vector<NodeGap>& gaps) const;
 
   Bus& bus_;
   const Clock& clock_;
@@ -77,6 +82,7 @@ class Asker {
   const SigningKey* key_;
   std::optional<Status> status_;
   std::vector<NodeGap> earlier_gaps_;  // Of roots that had no store.
+  std::vector<NodeGap> unsure_;        // As roots before have said, and of what came from several.
   std::string stranger_;
   int64_t heard_ns_;
   std::string root_before_;  // The one that led before,
@@ -89,8 +95,10 @@ class Asker {
     uint64_t version = 0;
     size_t hash = 0;  // Of its table.
   };
-  std::map<Pane, Come> versions_;   // Of panes that have come.
-  std::optional<Pane> last_whole_;  // Up to here the root may have less than what has come.
+  std::map<Pane, Come> versions_;  // Of panes that have come.
+  std::set<Pane> whole_;           // Those of them that lack nobody.
+  bool had_no_store_ = false;      // Some root before.
+  std::optional<Pane> last_come_;  // Up to here the root may have less than what has come.
   std::vector<AnsweredPane> panes_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,6 +24,33 @@ std::string time_of_day(int64_t time_ns) {
   return fmt::format("{}.{:03}", text.data(), time_ns % kSecond / 1'000'000);
 }
 
+// Of what has no begin: "what was before".
+std::string times_text(const PaneRange& gap, const stream::Panes& panes) {
+  const std::string end = time_of_day(panes.end(gap.last));
+  if (gap.first == kNoPane) return "what was before " + end;
+  return fmt::format("what was from {} to {}", time_of_day(panes.begin(gap.first)), end);
+}
+
+// Empty: all of it is before the first interval.
+std::string numbers_text(const PaneRange& gap, Pane first) {
+  const Pane begin = std::max(gap.first, first) - first + 1;
+  const Pane end = gap.last - first + 1;
+  if (end < begin) return "";
+  return begin == end ? fmt::format("interval {}", begin)
+                      : fmt::format("intervals {} to {}", begin, end);
+}
+
+std::vector<std::string> texts(std::vector<NodeGap> gaps, const stream::Panes& panes,
+                               std::optional<Pane> first, std::string_view lacks) {
+  std::vector<std::string> texts;
+  for (const NodeGap& gap : joined(std::move(gaps))) {
+    const std::string what = first ? numbers_text(gap.panes, *first) : times_text(gap.panes, panes);
+    const std::string who = gap.node.empty() ? "some node" : "node " + gap.node;
+    if (!what.empty()) texts.push_back(fmt::format("{} {} {}", who, lacks, what));
+  }
+  return texts;
+}
+
 }  // namespace
 
 bool has_gap(const std::vector<NodeGap>& gaps, Pane pane) {
@@ -33,22 +61,12 @@ bool has_gap(const std::vector<NodeGap>& gaps, Pane pane) {
 
 std::vector<std::string> texts_of(std::vector<NodeGap> gaps, const stream::Panes& panes,
                                   std::optional<Pane> first) {
-  std::vector<std::string> texts;
-  for (const NodeGap& gap : joined(std::move(gaps))) {
-    if (!first) {
-      texts.push_back(fmt::format("node {} lacks what was from {} to {}", gap.node,
-                                  time_of_day(panes.begin(gap.panes.first)),
-                                  time_of_day(panes.end(gap.panes.last))));
-      continue;
-    }
-    const Pane begin = std::max<Pane>(gap.panes.first - *first + 1, 1);
-    const Pane end = gap.panes.last - *first + 1;
-    if (end < begin) continue;
-    texts.push_back(begin == end
-                        ? fmt::format("node {} lacks interval {}", gap.node, begin)
-                        : fmt::format("node {} lacks intervals {} to {}", gap.node, begin, end));
-  }
-  return texts;
+  return texts(std::move(gaps), panes, first, "lacks");
+}
+
+std::vector<std::string> texts_of_unsure(std::vector<NodeGap> gaps, const stream::Panes& panes,
+                                         std::optional<Pane> first) {
+  return texts(std::move(gaps), panes, first, "may lack");
 }
 
 }  // namespace clew::cluster

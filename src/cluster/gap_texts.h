@@ -18,5 +18,8 @@ bool has_gap(const std::vector<NodeGap>& gaps, Pane pane);
 // `first`: the pane that is interval 1.
 std::vector<std::string> texts_of(std::vector<NodeGap> gaps, const stream::Panes& panes,
                                   std::optional<Pane> first);
+// The same of what may be missing (Asker::unsure()).
+std::vector<std::string> texts_of_unsure(std::vector<NodeGap> gaps, const stream::Panes& panes,
+                                         std::optional<Pane> first);
 
 }  // namespace clew::cluster

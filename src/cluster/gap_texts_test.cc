@@ -43,5 +43,16 @@ TEST(GapTexts, AreTimesWhereThereAreNoIntervals) {
               ElementsAre("node a lacks what was from 01:01:01.000 to 01:01:01.500"));
 }
 
+TEST(GapTexts, SayWhatMayBeMissing) {
+  (void)setenv("TZ", "UTC", 1);
+  tzset();
+  const std::vector<NodeGap> gaps = {{.node = "a", .panes = {.first = kNoPane, .last = 102}},
+                                     {.node = "", .panes = {.first = 105, .last = 105}}};
+  EXPECT_THAT(texts_of_unsure(gaps, kPanes, 101),
+              ElementsAre("some node may lack interval 5", "node a may lack intervals 1 to 2"));
+  EXPECT_THAT(texts_of_unsure({gaps[0]}, kPanes, std::nullopt),
+              ElementsAre("node a may lack what was before 00:00:25.750"));
+}
+
 }  // namespace
 }  // namespace clew::cluster

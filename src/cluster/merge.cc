@@ -221,6 +221,28 @@ std::vector<NodeGap> Merge::gaps(
   return gaps;
 }
 
+// Partials of a life are in the order of their panes: what is before the first that came was safe,
+// and that is whole; but for a life that began in it.
+std::vector<NodeGap> Merge::unsure() const {
+  std::vector<NodeGap> gaps;
+  if (!lacks_store_ || panes_.empty()) return gaps;
+  for (auto life = members_.begin(); life != members_.end();) {
+    const std::string& node = life->first.first;
+    bool may_be_there = !knows_lives_;
+    bool is_whole = true;
+    std::optional<Pane> last;
+    for (; life != members_.end() && life->first.first == node; ++life) {
+      const Member& member = life->second;
+      if (!last && member.first != PaneSet::kNone) last = member.first - (is_whole ? 1 : 0);
+      may_be_there = may_be_there || member.was_there;
+      is_whole = false;
+    }
+    const Pane most = last.value_or(panes_.begin()->first - 1);
+    if (may_be_there) gaps.push_back({.node = node, .panes = {.first = kNoPane, .last = most}});
+  }
+  return gaps;
+}
+
 std::vector<Pane> Merge::open() const {
   std::vector<Pane> panes;
   for (auto next = given_ ? panes_.upper_bound(*given_) : panes_.begin(); next != panes_.end();
@@ -335,6 +357,14 @@ void Merge::go_on(const Marks& marks) {
     member.merged = PaneSet(one.mark, 0);
   }
   if (marks.given != kNoPane) given_ = marks.given;
+}
+
+void Merge::go_on_without_store(const Marks* marks) {
+  lacks_store_ = true;
+  knows_lives_ = marks != nullptr;
+  if (marks == nullptr) return;
+  for (const MemberMark& one : marks->members)
+    members_[{one.node, one.incarnation}].was_there = true;
 }
 
 size_t Merge::kept_bytes() const {

@@ -87,6 +87,9 @@ class Merge {
   [[nodiscard]] std::vector<MemberMark> marks(Pane given) const;
   // The same, of a root before. Once, at first.
   void go_on(const Marks& marks);
+  // What a root before has merged is in its store, which is not here. `marks`: the lives of nodes
+  // that it knew; null: nobody knows them. Once, at first.
+  void go_on_without_store(const Marks* marks);
 
   // Forgets all tables of given panes but so many; corrections of them come no more.
   void keep(size_t panes);
@@ -104,6 +107,11 @@ class Merge {
   // in which a node was armed it has a part.
   [[nodiscard]] std::vector<NodeGap> gaps(
       Pane given, const std::function<bool(const std::string&, const Incarnation&)>& is_gone) const;
+  // What may be in the store of a root before (go_on_without_store()): from kNoPane to where what
+  // we have of a node begins.
+  [[nodiscard]] std::vector<NodeGap> unsure() const;
+  // How many lives of nodes are known.
+  [[nodiscard]] size_t lives() const { return members_.size(); }
   // Of all nodes, as each has said last.
   [[nodiscard]] collect::Losses losses() const;
   // Partials of panes that were forgotten: they are in the total alone.
@@ -125,6 +133,7 @@ class Merge {
     uint64_t first_part = 0;          // from this entry on.
     std::optional<collect::Losses> losses;
     bool is_changed = false;
+    bool was_there = false;  // A root before has known it, whose store is not here.
   };
   struct Open {
     aggregate::Table table;
@@ -147,6 +156,8 @@ class Merge {
                                              uint64_t sequence);
 
   Gives gives_;
+  bool lacks_store_ = false;  // Of a root before,
+  bool knows_lives_ = false;  // and which lives that has known.
   std::map<Who, Member> members_;
   std::map<Pane, Open> panes_;
   std::optional<aggregate::Table> total_;  // Of single events without rows.

@@ -54,7 +54,8 @@ struct PaneRange {
 inline constexpr PaneRange kAllPanes = {.first = std::numeric_limits<Pane>::min(),
                                         .last = std::numeric_limits<Pane>::max()};
 
-// Panes that a node should have counted and that nobody has.
+// Panes that a node should have counted and that nobody has. From kNoPane on: a root before may
+// have them in its store, where it is away, and whoever was told such a pane whole has all of it.
 struct NodeGap {
   std::string node{};
   PaneRange panes{};

@@ -25,6 +25,13 @@ bool has_answered(NodeState state) {
   return state != NodeState::Offered;
 }
 
+// Permissions of an older version do not have the key of marks, and very many nodes do not fit:
+// then the next root does not know it, and nothing else.
+bool is_impossible(const Error& error) {
+  return error.code == ErrorCode::Refused || error.code == ErrorCode::Limit ||
+         error.code == ErrorCode::InvalidQuery;
+}
+
 }  // namespace
 
 Root::Root(Bus& bus, const Clock& clock, RootOptions options, Store* store)
@@ -304,7 +311,7 @@ void Root::end(Asked& asked) {
   asked.is_announced = false;
 }
 
-// In this pane and those before it nobody counts any more.
+// In this pane and those before it nobody counts any more, of those that were heard.
 Pane Root::closed_by_all(const Asked& asked) const {
   Pane closed = std::numeric_limits<Pane>::max();
   for (const auto& [node, said] : asked.nodes) {
@@ -341,11 +348,15 @@ void Root::give(Asked& asked, Pane up_to) {
   asked.has_news = true;
   GapsCut cut;
   const std::vector<NodeGap> gaps = gaps_of(asked, cut);
+  // Behind a root before nobody has said yet what is closed.
+  const Pane closed = asked.nodes.empty() ? kNoPane : closed_by_all(asked);
   for (const PaneTable& one : asked.merge.take_due(up_to)) {
     asked.begun = std::min(asked.begun.value_or(one.pane), one.pane);
     if (asked.want.gives == Gives::AtEnd) continue;
     give(asked, *one.table,
-         {.pane = one.pane, .version = one.version, .lacks_nodes = has_gap(gaps, one.pane)});
+         {.pane = one.pane,
+          .version = one.version,
+          .lacks_nodes = one.pane > closed || has_gap(gaps, one.pane)});
     if (options_.exports != nullptr) asked.fresh[one.pane] = false;
   }
   asked.merge.keep(kPanesKept);
@@ -384,19 +395,24 @@ bool Root::needs_open(const Asked& asked) const {
 // root knows that.
 void Root::put_marks() {
   for (auto& [query, asked] : asked_) {
+    if (store_ != nullptr) put_lives(asked);
     if (!needs_open(asked) || asked.heard == asked.told) continue;
     const Pane given = asked.heard.value_or(kNoPane);
     const auto done = put(mark_key(query), to_bytes(Marks{.revision = asked.want.revision,
                                                           .given = given,
                                                           .members = asked.merge.marks(given)}));
-    // Permissions of an older version do not have the key, and very many nodes do not fit: then the
-    // next root does not know it, and nothing else.
-    const bool is_impossible = !done && (done.error().code == ErrorCode::Refused ||
-                                         done.error().code == ErrorCode::Limit ||
-                                         done.error().code == ErrorCode::InvalidQuery);
-    if (done || is_impossible) asked.told = asked.heard;
-    if (is_impossible) tell_problem(done.error());
+    if (done || is_impossible(done.error())) asked.told = asked.heard;
+    if (!done && is_impossible(done.error())) tell_problem(done.error());
   }
+}
+
+// Where our store is away, whoever takes over knows at least whom to miss.
+void Root::put_lives(Asked& asked) {
+  if (asked.want.gives == Gives::AtEnd || asked.merge.lives() == asked.told_lives) return;
+  const auto done =
+      put(mark_key(asked.want.query),
+          to_bytes(Marks{.revision = asked.want.revision, .members = asked.merge.marks(kNoPane)}));
+  if (done || is_impossible(done.error())) asked.told_lives = asked.merge.lives();
 }
 
 void Root::send_rows(Asked& asked) {

@@ -111,6 +111,8 @@ class Root {
     std::optional<Pane> heard{};
     std::deque<std::pair<uint64_t, Pane>> unheard{};
     std::optional<Pane> told{};
+    size_t told_lives = 0;     // Of nodes, where there is one.
+    bool lacks_store = false;  // What a root before has merged is in its store, which is away.
     std::optional<Phase> stored_phase{};
     bool is_answered_stored = false;
     bool has_merged = false;       // Since the last commit.
@@ -135,6 +137,9 @@ class Root {
   Expected<void> go_on(Asked& asked);
   [[nodiscard]] bool needs_open(const Asked& asked) const;
   void put_marks();
+  void put_lives(Asked& asked);
+  [[nodiscard]] Expected<std::optional<Marks>> marks_of(const Asked& asked);
+  Expected<void> name_what_another_took(Asked& asked);
   Expected<void> restore(const StoredAnswer& stored);
   void commit();
   Expected<void> write();

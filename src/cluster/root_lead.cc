@@ -134,18 +134,44 @@ Expected<void> Root::take_over() {
   return {};
 }
 
-// Behind a root that had no store.
-Expected<void> Root::go_on(Asked& asked) {
-  if (store_ == nullptr && asked.want.has_store)
-    asked.lost.emplace_back("what the root before has merged in its store and had not given");
-  if (asked.want.has_store) return {};
-  if (asked.want.gives == Gives::AtEnd)
-    asked.lost.emplace_back("what a root without a store had merged before it went away");
+// What a root has left that had no store, or has taken it along.
+Expected<std::optional<Marks>> Root::marks_of(const Asked& asked) {
   const auto found = CLEW_TRY(bus_.get(bucket_of(options_.tenant), mark_key(asked.want.query)));
   const auto marks = found ? read_as<Marks>(found->bytes) : fail(ErrorCode::NotFound, "");
-  if (!marks || marks->revision != asked.want.revision) return {};
+  if (!marks || marks->revision != asked.want.revision) return std::optional<Marks>();
+  return std::optional(*marks);
+}
+
+// Behind a root that had no store, or whose store is another one.
+Expected<void> Root::go_on(Asked& asked) {
+  const bool is_stored = store_ != nullptr && store_->read_head(asked.want.query);
+  if (is_stored) return {};
+  const std::optional<Marks> marks = CLEW_TRY(marks_of(asked));
+  if (asked.want.has_store) {
+    asked.lacks_store = true;
+    asked.merge.go_on_without_store(marks ? &*marks : nullptr);
+    return {};
+  }
+  if (asked.want.gives == Gives::AtEnd)
+    asked.lost.emplace_back("what a root without a store had merged before it went away");
+  if (!marks) return {};
   asked.merge.go_on(*marks);
   if (marks->given != kNoPane) asked.given = asked.heard = asked.told = marks->given;
+  return {};
+}
+
+// While our store was away another root has led, and nodes have forgotten what that has given.
+Expected<void> Root::name_what_another_took(Asked& asked) {
+  const std::optional<Marks> marks = CLEW_TRY(marks_of(asked));
+  for (const MemberMark& one : marks ? marks->members : std::vector<MemberMark>()) {
+    const Pane mark = asked.merge.mark(one.node, one.incarnation);
+    if (one.mark == kNoPane || one.mark <= mark) continue;
+    // Of a life that is not known here there is nothing before it, either.
+    const Pane first = mark == kNoPane ? one.first : mark + 1;
+    add_gap(asked.dropped, {.node = one.node, .panes = {.first = first, .last = one.mark}});
+    asked.has_merged = true;
+  }
+  keep_latest(asked.dropped, asked.cut);
   return {};
 }
 
@@ -169,6 +195,7 @@ Expected<void> Root::restore(const StoredAnswer& stored) {
   asked.dropped = stored.query.dropped;
   asked.begun = stored.query.begun;
   asked.exported = stored.exported;
+  CLEW_TRY(name_what_another_took(asked));
   if (stored.query.given) give(asked, *stored.query.given);
   for (auto& [pane, is_known] : asked.fresh)
     is_known = asked.exported && pane <= *asked.exported;

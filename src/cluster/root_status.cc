@@ -115,6 +115,8 @@ std::vector<NodeGap> Root::gaps_of(const Asked& asked, GapsCut& cut) const {
       asked.given ? asked.merge.gaps(*asked.given, is_gone) : std::vector<NodeGap>();
   const std::vector<NodeGap> dropped = dropped_of(asked, cut);
   gaps.insert(gaps.end(), dropped.begin(), dropped.end());
+  const std::vector<NodeGap> unsure = asked.merge.unsure();
+  gaps.insert(gaps.end(), unsure.begin(), unsure.end());
   keep_latest(gaps, cut);
   return gaps;
 }
@@ -211,6 +213,10 @@ Status Root::status_of(const Asked& asked) const {
   }
   if (status.meant == 0) status.labels = labels_there();
   status.lost = asked.lost;
+  // It has no intervals that could be named.
+  const bool has_none = asked.want.gives == Gives::AtEnd || !asked.given;
+  if (asked.lacks_store && has_none)
+    status.lost.emplace_back("what the root before has merged in its store and had not given");
   for (const auto& [node, said] : asked.nodes)
     tell_merged(node, said, panes_of(asked.want), status.lost);
   GapsCut cut = asked.cut;

