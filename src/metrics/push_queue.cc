@@ -104,6 +104,7 @@ void PushQueue::take(const PushAnswer& answer, int64_t now_ns) {
                            : fmt::format("status {}{}{}", answer.status,
                                          answer.body.empty() ? "" : ": ", message_in(answer.body));
     const auto asked = seconds_in(answer.retry_after);
+    waits_for_ = fmt::format("it does not take metrics: {}", why);
     note(
         fmt::format("{} does not take metrics now: {}; they wait and are sent again", place_, why));
     not_before_ns_ = now_ns + (asked ? *asked * kSecondNs : wait_ns_);
@@ -112,6 +113,7 @@ void PushQueue::take(const PushAnswer& answer, int64_t now_ns) {
   }
   wait_ns_ = kFirstWaitNs;
   not_before_ns_ = 0;
+  waits_for_.clear();
   if (is_taken(answer.status)) {
     accept(answer);
   } else {
@@ -152,7 +154,7 @@ void PushQueue::give_up() {
   uint64_t points = 0;
   for (const output::OtlpRequest& request : waiting_)
     points += request.points;
-  const std::string why = told_.empty() ? "there was no time left to send them" : told_;
+  const std::string why = waits_for_.empty() ? "there was no time left to send them" : waits_for_;
   if (points != 0) lose(points, why);
   waiting_.clear();
   bytes_ = 0;

@@ -80,6 +80,7 @@ class PushQueue {
   };
   std::map<std::string, Done> done_;  // By query.
   std::string first_loss_;
+  std::string waits_for_;  // Why the last attempt has failed; empty: it has not.
   std::string told_;
   std::vector<std::string> notes_;
 };
