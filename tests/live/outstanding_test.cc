@@ -32,7 +32,8 @@ void expect_whole(const Report& report) {
   EXPECT_EQ(report.status, 0) << report.error;
   ASSERT_TRUE(report.summary.is_object()) << report.error;
   for (const char* const kind : {"missed", "dropped"}) {
-    for (const auto& [cause, count] : report.summary.value(kind, json::object()).items())
+    const json causes = report.summary.value(kind, json::object());
+    for (const auto& [cause, count] : causes.items())
       EXPECT_TRUE(cause == "ended_unseen" || cause == "tail_call") << cause << " " << count;
   }
 }
