@@ -85,7 +85,8 @@ TEST(Outstanding, IsAskedAtTheEndOfEachIntervalAndOfAFile) {
   Victim victim("leaky");
   const fs::path file = fs::temp_directory_path() / fmt::format("outstanding.{}", getpid());
   const std::string query =
-      "from a in libc.live where a.size == 48 select count() as n, max(a.age) as oldest";
+      "from a in libc.live groupby a.size select a.size, count() as n, max(a.age) as oldest "
+      "orderby a.size == 48";
   Tracer tracer =
       Tracer::attach(victim.pid(), query, {"--every", "200ms", "--spill", file.string()});
   Numbers truth = victim.ask(fmt::format("leak {}", kTimes));
@@ -96,8 +97,8 @@ TEST(Outstanding, IsAskedAtTheEndOfEachIntervalAndOfAFile) {
   const Report again = run_clew({"run", "--json", "--from", file.string(), query});
   fs::remove(file);
   ASSERT_EQ(again.status, 0) << again.error;
-  ASSERT_EQ(again.rows.size(), 1U);
-  EXPECT_EQ(again.rows[0].at("n"), truth["small"]);
+  ASSERT_FALSE(again.rows.empty());
+  EXPECT_EQ(again.rows.back().at("n"), truth["small"]);
 }
 
 TEST(Outstanding, SingleRowsAreTheOldestFirst) {
