@@ -24,7 +24,7 @@ static_assert(std::is_same_v<std::variant_alternative_t<kStack, Value>, Stack>);
 // --- what there is to write and read: once for both ----------------------------------------------
 
 constexpr auto last_of(ColumnType) {
-  return ColumnType::Stack;
+  return ColumnType::Record;
 }
 constexpr auto last_of(ColumnRole) {
   return ColumnRole::Centre;

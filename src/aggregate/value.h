@@ -26,6 +26,7 @@ enum class ColumnType : uint8_t {
   Histogram,  // Histogram
   TopList,    // TopList
   Stack,      // Stack
+  Record,     // std::string, an object or array of JSON; text shows its keys without quotes
 };
 
 enum class ColumnRole : uint8_t {

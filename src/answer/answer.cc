@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "answer/columns.h"
+#include "answer/structure_text.h"
 #include "base/assert.h"
 
 namespace clew::answer {
@@ -124,6 +125,12 @@ void Answer::show(size_t column, Value& value) const {
   CLEW_ASSERT(column < columns_.size());
   const query::Type& type = answered[column].expression.type;
   name_enumerator(query_, value, type);
+  const auto* const bytes = std::get_if<std::string>(&value);
+  if (columns_[column].type == aggregate::ColumnType::Record && bytes != nullptr) {
+    const size_t index = answered[column].expression.index;
+    CLEW_ASSERT(index < query_.structures.size());
+    value = structure_text(query_, query_.structures[index], *bytes);
+  }
   if (columns_[column].type != aggregate::ColumnType::Time) return;
   if (const auto* ns = std::get_if<double>(&value)) {
     value = of_day(std::llround(*ns), epoch_ns_);

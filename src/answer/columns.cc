@@ -5,6 +5,8 @@
 #include <optional>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "aggregate/function.h"
 #include "plan/coder.h"
 #include "plan/evaluate.h"
@@ -61,6 +63,11 @@ aggregate::ColumnRole role_in_clusters(const query::Query& query, const Expressi
   return ColumnRole::Plain;
 }
 
+bool is_printed(const Expression& expression) {
+  return expression.kind == query::ExpressionKind::Call &&
+         expression.function == query::Function::Print;
+}
+
 aggregate::ColumnRole role_of(const query::Query& query, const Expression& expression) {
   if (query::has_aggregate(expression)) return aggregate::ColumnRole::Aggregate;
   return query.aggregates.empty() ? aggregate::ColumnRole::Plain : aggregate::ColumnRole::Key;
@@ -69,7 +76,7 @@ aggregate::ColumnRole role_of(const query::Query& query, const Expression& expre
 Column column_of(const query::Query& query, const query::NamedExpression& column) {
   const Expression& e = column.expression;
   Column result{.name = column.name,
-                .type = column_type(e.type),
+                .type = is_printed(e) ? ColumnType::Record : column_type(e.type),
                 .unit = unit_of(e.type.unit),
                 .role = role_of(query, e)};
   if (e.kind == query::ExpressionKind::Aggregate) {
@@ -198,10 +205,41 @@ bool has_top(const query::Query& query) {
   });
 }
 
+namespace {
+
+// The names of the bits that are there, and what is left of them as a number: "O_WRONLY|O_CREAT".
+std::string names_of_flags(const query::Enumeration& flags, uint64_t value) {
+  std::string text;
+  uint64_t known = 0;
+  const auto add = [&text](std::string_view name) {
+    if (!text.empty()) text += '|';
+    text += name;
+  };
+  for (size_t i = 0; i < flags.enumerators.size(); ++i) {
+    const auto mask = static_cast<uint64_t>(flags.masks[i]);
+    const auto bits = static_cast<uint64_t>(flags.enumerators[i].value);
+    const bool is_new = bits == 0 || (known & bits) != bits;
+    if ((value & mask) != bits || !is_new) continue;
+    add(flags.enumerators[i].name);
+    known |= mask;
+  }
+  if (const uint64_t rest = value & ~known; rest != 0) add(fmt::format("0x{:x}", rest));
+  return text.empty() ? "0" : text;
+}
+
+}  // namespace
+
 void name_enumerator(const query::Query& query, aggregate::Value& value, const query::Type& type) {
   if (type.enumeration == 0 || std::holds_alternative<std::monostate>(value)) return;
   const uint64_t bits = plan::bits_of(value);
-  const auto& list = query.enumerations[type.enumeration - 1U].enumerators;
+  const query::Enumeration& enumeration = query.enumerations[type.enumeration - 1U];
+  if (!enumeration.masks.empty()) {
+    const uint64_t size_mask =
+        type.size_bytes >= 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * type.size_bytes)) - 1;
+    value = names_of_flags(enumeration, bits & size_mask);
+    return;
+  }
+  const auto& list = enumeration.enumerators;
   const auto found = std::find_if(list.begin(), list.end(), [bits](const query::Enumerator& e) {
     return static_cast<uint64_t>(e.value) == bits;
   });

@@ -41,7 +41,8 @@ query::Parameter parameter_of(size_t module, const target::Parameter& parameter)
       result.index = static_cast<uint16_t>(query::kVectorArgument + parameter.index);
       break;
     case target::ArgumentPlace::IntegerPair:
-      result.refusal = "a record in two registers";
+      result.index = parameter.index;
+      result.is_pair = true;
       break;
     case target::ArgumentPlace::Unavailable:
       result.refusal = parameter.problem;

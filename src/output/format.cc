@@ -125,6 +125,23 @@ std::string format_stack(const Stack& stack) {
   return result;
 }
 
+// {"id": 7, "name": "a"} as {id: 7, name: "a"}.
+std::string without_quoted_keys(const std::string& json) {
+  std::string result;
+  for (size_t at = 0; at < json.size();) {
+    size_t end = at + 1;
+    if (json[at] == '"') {
+      while (end < json.size() && json[end] != '"')
+        end += json[end] == '\\' ? 2 : 1;
+      end = std::min(end + 1, json.size());
+    }
+    const bool is_key = json[at] == '"' && end < json.size() && json[end] == ':';
+    result += is_key ? json.substr(at + 1, end - at - 2) : json.substr(at, end - at);
+    at = end;
+  }
+  return result;
+}
+
 struct Formatter {
   const Column& column;
 
@@ -139,7 +156,9 @@ struct Formatter {
     return format_integer(number, column.unit);
   }
   std::string operator()(double number) const { return format_float(number, column.unit); }
-  std::string operator()(const std::string& text) const { return printable(text); }
+  std::string operator()(const std::string& text) const {
+    return printable(column.type == ColumnType::Record ? without_quoted_keys(text) : text);
+  }
   std::string operator()(const Histogram& histogram) const { return format_buckets(histogram); }
   std::string operator()(const TopList& list) const { return format_list(list); }
   std::string operator()(const Stack& stack) const { return format_stack(stack); }

@@ -34,6 +34,7 @@ class LineEnd {
     line_ += number != 0 ? "true" : "false";
   }
   void operator()(const std::string& text) const {
+    if (type_ == aggregate::ColumnType::Record) return append_json(to_json(text, type_));
     if (!std::all_of(text.begin(), text.end(), is_plain)) return append_json(text);
     line_ += '"';
     line_ += text;

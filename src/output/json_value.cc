@@ -59,7 +59,13 @@ struct ToJson {
     return type == aggregate::ColumnType::Boolean ? Json(number != 0) : Json(number);
   }
   Json operator()(double number) const { return number; }
-  Json operator()(const std::string& text) const { return text; }
+  Json operator()(const std::string& text) const {
+    if (type != aggregate::ColumnType::Record) return text;
+    // What a program has as text may be no UTF-8.
+    const Json valid = Json::parse(json_text(text), nullptr, false);
+    Json record = Json::parse(valid.get<std::string>(), nullptr, false);
+    return record.is_discarded() ? Json(text) : record;
+  }
   // Empty buckets are left out.
   Json operator()(const Histogram& histogram) const {
     Json list = Json::array();

@@ -31,6 +31,8 @@ const char* name_of(ColumnType type) {
       return "toplist";
     case ColumnType::Stack:
       return "stack";
+    case ColumnType::Record:
+      return "record";
   }
   return "";
 }

@@ -204,6 +204,7 @@ const char* sql_type(ColumnType type) {
     case ColumnType::Histogram:
     case ColumnType::TopList:
     case ColumnType::Stack:
+    case ColumnType::Record:
       return " TEXT";
   }
   return "";

@@ -97,6 +97,7 @@ bool is_right_aligned(const Column& column) {
     case ColumnType::Histogram:
     case ColumnType::TopList:
     case ColumnType::Stack:
+    case ColumnType::Record:
       return false;
   }
   CLEW_ASSERT(false);

@@ -276,6 +276,10 @@ class Coder {
   };
   Expected<void> read_long_text(const TextPlace& to);
   void read_text(const TextPlace& to);
+  // What has a length that is computed; of text, r0 = how long it is. Jumps nowhere else.
+  Expected<void> read_counted(const query::Expression& read, isa::Register base, int32_t offset);
+  // Bytes, and zeros from the first page on that cannot be read, unless that is the first.
+  Expected<void> read_to_end(const TextPlace& to);
   // r0 = the bytes of whole words that the text in [r9 + offset] has.
   Expected<void> text_with_length(const query::Expression& expression, int32_t offset);
   Expected<void> choose_text_with_length(const query::Expression& expression, int32_t offset);

@@ -324,6 +324,11 @@ Expected<void> Coder::call(const Expression& expression) {
     case Function::Contains:
     case Function::Like:
     case Function::Hex:
+    case Function::Cut:
+    case Function::WideText:
+    case Function::Address:
+    case Function::SocketAddress:
+    case Function::Print:
     case Function::IsNothing:
       break;
   }

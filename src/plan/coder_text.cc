@@ -87,6 +87,11 @@ bool computes_function(query::Function function) {
     case query::Function::Contains:
     case query::Function::Like:
     case query::Function::Hex:
+    case query::Function::Cut:
+    case query::Function::WideText:
+    case query::Function::Address:
+    case query::Function::SocketAddress:
+    case query::Function::Print:
     case query::Function::IsNothing:
       return false;
   }
@@ -272,6 +277,11 @@ Expected<void> Coder::read_memory(const Expression& expression, Register base, i
   const bool is_string = expression.kind == ExpressionKind::ReadString;
   const uint32_t bytes =
       is_text(expression.type) ? expression.type.capacity_bytes : expression.type.size_bytes;
+  if (expression.operands.size() == 2) {
+    for (uint32_t word = 0; is_string && word < text_words(bytes); ++word)
+      builder_.store(Size::Double, base, offset + static_cast<int32_t>(8 * word), 0);
+    return read_counted(expression, base, offset);
+  }
   CLEW_TRY(integer(expression.operands[0]));
   if (is_text(expression.type) && bytes % 8 != 0) {
     const int32_t last = offset + static_cast<int32_t>(8 * (text_words(bytes) - 1));
@@ -282,11 +292,74 @@ Expected<void> Coder::read_memory(const Expression& expression, Register base, i
     read_text({.base = base, .offset = offset, .capacity = bytes});
     return {};
   }
+  const bool ends_somewhere = expression.kind == ExpressionKind::ReadBytes && expression.index == 1;
+  if (ends_somewhere) return read_to_end({.base = base, .offset = offset, .capacity = bytes});
   builder_.move(Register::R1, base)
       .alu(Alu::Add, Register::R1, offset)
       .move(Register::R2, static_cast<int32_t>(bytes))
       .call(abi::Accessor::TryRead)
       .jump_if(Jump::Equal, Register::R0, 0, unreadable());
+  return {};
+}
+
+Expected<void> Coder::read_counted(const Expression& read, Register base, int32_t offset) {
+  const bool is_string = read.kind == ExpressionKind::ReadString;
+  const int32_t most = read.type.capacity_bytes - (is_string ? 1 : 0);
+  const int32_t mark = frame_used_;
+  const int32_t address = CLEW_TRY(reserve(8));
+  CLEW_TRY(integer(read.operands[0]));
+  builder_.store(Size::Double, Register::R10, address, Register::R0);
+  CLEW_TRY(integer(read.operands[1]));
+  const Label fits = builder_.label();
+  const Label done = builder_.label();
+  const Label nothing = builder_.label();
+  builder_.jump_if(Jump::SignedLessOrEqual, Register::R0, 0, nothing)
+      .jump_if(Jump::SignedLessOrEqual, Register::R0, most, fits)
+      .move(Register::R0, most)
+      .bind(fits)
+      .move(Register::R2, Register::R0);
+  if (is_string) builder_.alu(Alu::Add, Register::R2, 1);
+  builder_.load(Size::Double, Register::R3, Register::R10, address)
+      .move(Register::R1, base)
+      .alu(Alu::Add, Register::R1, offset)
+      .call(is_string ? abi::Accessor::TryReadString : abi::Accessor::TryRead)
+      .jump_if(is_string ? Jump::SignedLess : Jump::Equal, Register::R0, 0, unreadable())
+      .bind(done);
+  release(mark);
+  out_of_line([this, nothing, done] { builder_.bind(nothing).move(Register::R0, 0).jump(done); });
+  return {};
+}
+
+// r3 = the address.
+Expected<void> Coder::read_to_end(const TextPlace& to) {
+  constexpr int32_t kPage = 4096;
+  const int32_t mark = frame_used_;
+  const int32_t address = CLEW_TRY(reserve(8));
+  const Label again = builder_.label();
+  const Label done = builder_.label();
+  builder_.store(Size::Double, Register::R10, address, Register::R3)
+      .move(Register::R1, to.base)
+      .alu(Alu::Add, Register::R1, to.offset)
+      .move(Register::R2, static_cast<int32_t>(to.capacity))
+      .call(abi::Accessor::TryRead)
+      .jump_if(Jump::Equal, Register::R0, 0, again)
+      .bind(done);
+  out_of_line([this, to, address, again, done] {
+    builder_.bind(again)
+        .load(Size::Double, Register::R3, Register::R10, address)
+        .move(Register::R0, Register::R3)
+        .alu(Alu::And, Register::R0, kPage - 1)
+        .move(Register::R2, kPage)
+        .alu(Alu::Subtract, Register::R2, Register::R0)
+        .jump_if(Jump::GreaterOrEqual, Register::R2, static_cast<int32_t>(to.capacity),
+                 unreadable())
+        .move(Register::R1, to.base)
+        .alu(Alu::Add, Register::R1, to.offset)
+        .call(abi::Accessor::TryRead)
+        .jump_if(Jump::Equal, Register::R0, 0, unreadable())
+        .jump(done);
+  });
+  release(mark);
   return {};
 }
 
@@ -350,9 +423,13 @@ Expected<void> Coder::text_with_length(const Expression& expression, int32_t off
     return {};
   }
   const uint32_t bytes = expression.type.capacity_bytes;
-  CLEW_TRY(integer(expression.operands[0]));
-  if (bytes % 8 != 0) builder_.store(Size::Double, Register::R9, offset + whole - 8, 0);
-  CLEW_TRY(read_long_text({.base = Register::R9, .offset = offset, .capacity = bytes}));
+  if (expression.operands.size() == 2) {
+    CLEW_TRY(read_counted(expression, Register::R9, offset));
+  } else {
+    CLEW_TRY(integer(expression.operands[0]));
+    if (bytes % 8 != 0) builder_.store(Size::Double, Register::R9, offset + whole - 8, 0);
+    CLEW_TRY(read_long_text({.base = Register::R9, .offset = offset, .capacity = bytes}));
+  }
   // The mask is one that the kernel's verifier understands: what all texts of an event may have is
   // less than twice what they were given.
   builder_.alu(Alu::Add, Register::R0, 7)

@@ -13,6 +13,7 @@
 
 #include "aggregate/hash.h"
 #include "aggregate/table.h"
+#include "plan/shown_text.h"
 #include "query/arithmetic.h"
 
 namespace clew::plan {
@@ -119,6 +120,18 @@ Value substring(const std::vector<Value>& operands) {
   return first >= text.size() ? std::string() : text.substr(first, bits_of(operands[2]));
 }
 
+bool is_text(const Value& value) {
+  return std::holds_alternative<std::string>(value);
+}
+
+// Of a length below zero nothing.
+std::string cut(std::string bytes, const Value& length) {
+  const auto* number = std::get_if<int64_t>(&length);
+  const uint64_t wanted = number != nullptr && *number < 0 ? 0 : bits_of(length);
+  if (wanted < bytes.size()) bytes.resize(wanted);
+  return bytes;
+}
+
 Value call(const Expression& e, Bindings& bindings) {
   using query::Function;
   if (e.function == Function::IsNothing)
@@ -156,7 +169,19 @@ Value call(const Expression& e, Bindings& bindings) {
     case Function::Like:
       return truth_value(matches_like(text_of(operands[0]), text_of(operands[1])));
     case Function::Hex:
+      if (is_text(operands[0])) return hex_digits(text_of(operands[0]));
       return fmt::format("0x{:x}", bits_of(operands[0]));
+    case Function::Cut:
+      return cut(text_of(operands[0]), operands[1]);
+    case Function::WideText:
+      return wide_text(text_of(operands[0]), e.index);
+    case Function::Address:
+      if (is_text(operands[0])) return address_text(text_of(operands[0]));
+      return address_text(static_cast<uint32_t>(bits_of(operands[0])));
+    case Function::SocketAddress:
+      return socket_address_text(text_of(operands[0]), text_of(operands[1]));
+    case Function::Print:
+      return operands[0];
     case Function::Sample:
     case Function::IsNothing:
     case Function::Extension:
@@ -266,7 +291,9 @@ Value evaluate(const Expression& e, Bindings& bindings) {
     case ExpressionKind::ReadString:
     case ExpressionKind::ReadBytes: {
       const Value address = evaluate(e.operands[0], bindings);
-      return is_null(address) ? address : bindings.memory(e, bits_of(address));
+      if (is_null(address)) return address;
+      const Value read = bindings.memory(e, bits_of(address));
+      return e.operands.size() == 1 ? read : cut(text_of(read), evaluate(e.operands[1], bindings));
     }
     case ExpressionKind::Call:
       return call(e, bindings);

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "query/arithmetic.h"
-#include "query/error_numbers.h"
+#include "query/number_sets.h"
 #include "target/c_base_types.h"
 
 namespace clew::query {
@@ -26,8 +26,13 @@ std::optional<CTypeRef> find_built_in(std::string_view name) {
   CTypeRef found;
   found.base = CTypeRef::Base::BuiltIn;
   if (name == "void") found.base = CTypeRef::Base::Void;
-  if (name == "errno") {
-    found.base = CTypeRef::Base::ErrorNumber;
+  if (const NumberSet* const set = find_number_set(name)) {
+    found.base = CTypeRef::Base::Numbers;
+    found.handle = static_cast<TypeHandle>(set - number_sets().data());
+    return found;
+  }
+  if (name == "symbol") {
+    found.base = CTypeRef::Base::Symbol;
     return found;
   }
   if (name == "double") found.built_in = kFloat64;
@@ -82,11 +87,15 @@ CTypeInfo CTypes::describe(const CTypeRef& type) {
       break;
     case CTypeRef::Base::Foreign:
       return describe_foreign(type.handle);
-    case CTypeRef::Base::ErrorNumber:
+    case CTypeRef::Base::Numbers:
       info.kind = CKind::Enumeration;
-      info.type = error_number();
+      info.type = numbers(type.handle);
       info.size_bytes = info.type.size_bytes;
-      info.name = "errno";
+      info.name = number_sets()[type.handle].name;
+      break;
+    case CTypeRef::Base::Symbol:
+      info.kind = CKind::Function;
+      info.name = "symbol";
       break;
     case CTypeRef::Base::BuiltIn:
       info.kind = type.built_in.kind == TypeKind::Float ? CKind::Float : CKind::Integer;
@@ -119,8 +128,9 @@ CTypeInfo CTypes::describe_foreign(TypeHandle handle) {
       if (!has_register_size) info.kind = CKind::Other;  // __int128
       info.type = {.size_bytes = size_bytes, .is_signed = type.is_signed};
       if (info.kind == CKind::Enumeration) {
-        info.type.enumeration =
-            enumeration_of(type.name, [&] { return source_->enumerators(handle); });
+        info.type.enumeration = enumeration_of(type.name, [&]() -> Enumeration {
+          return {.name = type.name, .enumerators = source_->enumerators(handle)};
+        });
       }
       break;
     case CKind::Float:
@@ -142,16 +152,23 @@ CTypeInfo CTypes::describe_foreign(TypeHandle handle) {
 }
 
 Type CTypes::error_number() {
-  return {.size_bytes = 4, .enumeration = enumeration_of("errno", error_numbers)};
+  return numbers(0);
 }
 
-uint16_t CTypes::enumeration_of(const std::string& name,
-                                const std::function<std::vector<Enumerator>()>& make) {
+Type CTypes::numbers(size_t set) {
+  const NumberSet& numbers = number_sets()[set];
+  Type type = numbers.type;
+  type.enumeration =
+      enumeration_of(std::string(numbers.name), [&numbers] { return numbers.enumeration; });
+  return type;
+}
+
+uint16_t CTypes::enumeration_of(const std::string& name, const std::function<Enumeration()>& make) {
   for (size_t i = 0; i < enumerations_.size(); ++i) {
     if (enumerations_[i].name == name) return static_cast<uint16_t>(i + 1);
   }
   if (enumerations_.size() == UINT16_MAX) return 0;
-  enumerations_.push_back({.name = name, .enumerators = make()});
+  enumerations_.push_back(make());
   return static_cast<uint16_t>(enumerations_.size());
 }
 

@@ -14,8 +14,8 @@
 namespace clew::query {
 
 struct CTypeRef {
-  // None: not known, a raw value. ErrorNumber: the enumeration `errno` of Linux's error numbers.
-  enum class Base : uint8_t { None, Void, BuiltIn, ErrorNumber, Foreign };
+  // None: not known, a raw value. Numbers: of number_sets(), by `handle`. Symbol: a code address.
+  enum class Base : uint8_t { None, Void, BuiltIn, Numbers, Symbol, Foreign };
   Base base = Base::None;
   Type built_in{};
   bool is_character = false;
@@ -49,13 +49,14 @@ class CTypes {
   std::vector<CMember> members(const CTypeRef& type);
   // The type of `errno`: a signed integer of 4 bytes that is shown and compared by name.
   Type error_number();
+  // Of one of number_sets().
+  Type numbers(size_t set);
   [[nodiscard]] TypeSource* source() const { return source_; }
 
  private:
   CTypeInfo describe_foreign(TypeHandle handle);
   // The index of the enumeration of that name, which `make` gives if it is new.
-  uint16_t enumeration_of(const std::string& name,
-                          const std::function<std::vector<Enumerator>()>& make);
+  uint16_t enumeration_of(const std::string& name, const std::function<Enumeration()>& make);
 
   TypeSource* source_;
   std::vector<Enumeration>& enumerations_;

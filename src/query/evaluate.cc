@@ -188,14 +188,17 @@ Expected<Expression> Evaluator::to_scalar(Value value, Span span) {
   switch (value.kind) {
     case Value::Kind::Scalar:
       return value.expression;
+    case Value::Kind::Registers:
     case Value::Kind::Place: {
       const CTypeInfo type = build_.types.describe(value.c_type);
       const bool is_text =
           type.kind == CKind::Array && build_.types.describe(type.target).is_character;
+      if (std::optional<Value> known = CLEW_TRY(text_of_record(value, span)))
+        return to_scalar(*std::move(known), span);
       if (!is_text) {
-        return fail(span, fmt::format("{} is not a value{}",
-                                      type.name.empty() ? "a struct" : "'" + type.name + "'",
-                                      text_hint(value.c_type)));
+        return fail(span, fmt::format("{} is not a value; choose a member or an element, or "
+                                      "print(…) it",
+                                      type.name.empty() ? "a struct" : "'" + type.name + "'"));
       }
       Expression text;
       text.kind = ExpressionKind::ReadString;
@@ -265,6 +268,16 @@ std::optional<Expression> Evaluator::enumerator(std::string_view name, const Exp
 // An operand that may be the name of an enumerator, since the other operand is of that type.
 Expected<Expression> Evaluator::operand_beside(const SyntaxExpression& syntax,
                                                const Expression& other) {
+  // (O_RDWR | O_CREAT)
+  const bool is_of_flags = other.type.enumeration != 0 &&
+                           !build_.query.enumerations[other.type.enumeration - 1U].masks.empty();
+  const bool joins_flags = syntax.kind == SyntaxKind::Binary && syntax.binary == BinaryOperator::Or;
+  if (is_of_flags && joins_flags) {
+    Expression left = CLEW_TRY(operand_beside(syntax.kids[0], other));
+    Expression right = CLEW_TRY(operand_beside(syntax.kids[1], other));
+    return make_binary(build_.report, BinaryOperator::Or, {std::move(left), std::move(right)},
+                       at(syntax.span));
+  }
   const bool is_name = syntax.kind == SyntaxKind::Name || syntax.kind == SyntaxKind::String;
   if (!is_name || other.type.enumeration == 0 || find(syntax.text) != nullptr) {
     return number(syntax);

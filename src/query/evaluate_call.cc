@@ -12,6 +12,7 @@
 #include "query/fields.h"
 #include "query/print.h"
 #include "query/token.h"
+#include "query/vocabulary.h"
 
 namespace clew::query {
 namespace {
@@ -76,14 +77,20 @@ std::optional<Field> stack_field(std::string_view name) {
   return found->field;
 }
 
-constexpr std::array<std::string_view, 6> kOtherFunctions = {"str",           "buf", "sample",
-                                                             "MovingAverage", "arg", "GetArg"};
+constexpr std::array<std::string_view, 4> kOtherFunctions = {"sample", "MovingAverage", "arg",
+                                                             "GetArg"};
 
-std::string function_hint(std::string_view name, ExtensionSource* extensions) {
-  std::vector<std::string_view> names = {"str",      "buf",        "sample",   "arg",
-                                         "count",    "sum",        "avg",      "stddev",
-                                         "quantize", "lquantize",  "topk",     "distinct",
-                                         "average",  "llquantize", "quantile", "variance"};
+std::string function_hint(std::string_view name, const Environment& environment) {
+  ExtensionSource* const extensions = environment.extensions;
+  std::vector<std::string_view> names = {
+      "sample",    "arg",  "count",    "sum",     "avg",        "stddev",   "quantize",
+      "lquantize", "topk", "distinct", "average", "llquantize", "quantile", "variance"};
+  for (const std::string_view text : text_functions())
+    names.push_back(text);
+  if (environment.vocabulary != nullptr) {
+    for (const ValueDefinition& value : environment.vocabulary->values())
+      names.push_back(value.name);
+  }
   for (const FunctionInfo& candidate : kFunctions) {
     names.push_back(candidate.name);
   }
@@ -100,6 +107,7 @@ bool is_language_function(std::string_view name) {
   const auto is_word = [name](std::string_view one) { return same_word(one, name); };
   return is_aggregate_name(name) || std::any_of(kFunctions.begin(), kFunctions.end(), is_it) ||
          std::any_of(kReads.begin(), kReads.end(), is_it) ||
+         std::any_of(text_functions().begin(), text_functions().end(), is_word) ||
          std::any_of(kOtherFunctions.begin(), kOtherFunctions.end(), is_word);
 }
 
@@ -149,8 +157,7 @@ Expected<Value> Evaluator::named_call(const SyntaxExpression& syntax, std::strin
   for (const ReadInfo& candidate : kReads) {
     if (same_word(candidate.name, name)) return read_number(syntax, candidate.type);
   }
-  if (same_word(name, "str")) return read_text(syntax, ExpressionKind::ReadString);
-  if (same_word(name, "buf")) return read_text(syntax, ExpressionKind::ReadBytes);
+  if (std::optional<Value> text = CLEW_TRY(text_function(syntax, name))) return *std::move(text);
   if (same_word(name, "sample")) return sample_call(syntax);
   if (same_word(name, "MovingAverage")) return fay_extension(syntax, kAverageFunction);
   const bool is_argument = same_word(name, "GetArg") || same_word(name, "arg");
@@ -159,8 +166,8 @@ Expected<Value> Evaluator::named_call(const SyntaxExpression& syntax, std::strin
   }
   if (const ExtensionFunction* function = find_extension(name))
     return extension_call(syntax, *function);
-  return fail(syntax.kids[0].span, fmt::format("no function '{}'{}", name,
-                                               function_hint(name, build_.environment.extensions)));
+  return fail(syntax.kids[0].span,
+              fmt::format("no function '{}'{}", name, function_hint(name, build_.environment)));
 }
 
 Expected<Value> Evaluator::scalar_call(const SyntaxExpression& syntax, Function function) {
@@ -179,8 +186,13 @@ Expected<Expression> Evaluator::call_of(Function function, std::vector<Expressio
                                         Span span) {
   const Expression& first = operands[0];
   switch (function) {
-    case Function::Log2:
     case Function::Hex:
+      if (first.type.kind == TypeKind::Bytes) {
+        const Type digits = string_type(2 * size_t{first.type.capacity_bytes} + 1);
+        return call(function, digits, std::move(operands), span);
+      }
+      [[fallthrough]];
+    case Function::Log2:
       if (!is_integer(first)) {
         return fail(first.span, fmt::format("'{}' needs an integer, not {}", name_of(function),
                                             name_of(first.type)));
@@ -213,6 +225,11 @@ Expected<Expression> Evaluator::call_of(Function function, std::vector<Expressio
     case Function::Substr:
       return substring_call(std::move(operands), span);
     case Function::Sample:
+    case Function::Cut:
+    case Function::WideText:
+    case Function::Address:
+    case Function::SocketAddress:
+    case Function::Print:
     case Function::IsNothing:
     case Function::Extension:
       break;
@@ -378,56 +395,6 @@ Expected<Value> Evaluator::fay_extension(const SyntaxExpression& syntax, std::st
 
 // --- reads ---------------------------------------------------------------------------------------
 
-// str(p), str(p, n), buf(p, n)
-// The bytes of a struct are no text; only a member of it can be.
-Expected<void> Evaluator::refuse_record(const Value& value, Span span) {
-  const CTypeInfo type = build_.types.describe(value.c_type);
-  const CTypeInfo target = build_.types.describe(type.target);
-  const bool is_pointer = type.kind == CKind::Pointer;
-  const CTypeInfo& record = is_pointer ? target : type;
-  if (record.kind != CKind::Record) return {};
-  return fail(span, fmt::format("'{}' is a struct, not a text{}", record.name,
-                                text_hint(is_pointer ? type.target : value.c_type)));
-}
-
-// How the text of a string object of libstdc++ or libc++ is read; "" for other records.
-std::string Evaluator::text_hint(const CTypeRef& record) {
-  for (const CMember& member : build_.types.members(record)) {
-    if (member.name == "_M_dataplus") return "; its text is str(x._M_dataplus._M_p)";
-  }
-  return "; choose a member or an element";
-}
-
-Expected<Value> Evaluator::read_text(const SyntaxExpression& syntax, ExpressionKind kind) {
-  const bool is_text = kind == ExpressionKind::ReadString;
-  CLEW_TRY(check_count(syntax, is_text ? 1 : 2, 2));
-  Value pointer = CLEW_TRY(evaluate(syntax.kids[1]));
-  const bool is_string_already =
-      pointer.kind == Value::Kind::Scalar && pointer.expression.type.kind == TypeKind::String;
-  if (is_string_already) {
-    return fail(syntax.kids[1].span,
-                fmt::format("this is a string already; '{}' needs a pointer", syntax.kids[0].text));
-  }
-  if (is_text) CLEW_TRY(refuse_record(pointer, syntax.kids[1].span));
-  Expression address = CLEW_TRY(address_of_value(std::move(pointer), syntax.kids[1].span));
-  const bool has_size = syntax.kids.size() == 3;
-  TextSizes& sizes = build_.limits.text;
-  if (!has_size) sizes.are_used = true;
-  int64_t capacity = sizes.usual_bytes;
-  if (has_size) capacity = CLEW_TRY(constant_of(syntax.kids[2], "the size"));
-  const int64_t least = is_text ? kStringMinBytes : 1;
-  if (capacity < least || capacity > kStringMaxBytes) {
-    return fail(syntax.kids[2].span,
-                fmt::format("the size is from {} to {} bytes", least, kStringMaxBytes));
-  }
-  Expression read;
-  read.kind = kind;
-  read.type = string_type(static_cast<size_t>(capacity));
-  if (!is_text) read.type.kind = TypeKind::Bytes;
-  read.operands.push_back(std::move(address));
-  return scalar_value(std::move(read));
-}
-
 Expected<Value> Evaluator::read_number(const SyntaxExpression& syntax, Type type) {
   CLEW_TRY(check_count(syntax, 1, 1));
   Value pointer = CLEW_TRY(evaluate(syntax.kids[1]));
@@ -461,6 +428,7 @@ Expected<Value> Evaluator::method_call(const SyntaxExpression& syntax) {
       return deadline_method(value, syntax);
     case Value::Kind::Scalar:
     case Value::Kind::Place:
+    case Value::Kind::Registers:
     case Value::Kind::Record:
       return text_method(syntax);
     case Value::Kind::Arguments:

@@ -400,7 +400,8 @@ Expected<Value> Evaluator::argument(const Value& event, uint64_t index, Span spa
                         kind == SourceKind::Kernel || is_entry;
   if (!is_typed || !parameters_of(event).has_value()) return raw;
   for (const Parameter& candidate : *parameters_of(event)) {
-    if (!candidate.refusal.empty() || candidate.index != number) continue;
+    const bool is_other = candidate.index != number || candidate.is_pair;
+    if (!candidate.refusal.empty() || is_other) continue;
     Value typed = CLEW_TRY(from_register(std::move(raw.expression), foreign(candidate.type), span));
     typed.adds_bytes = true;
     return typed;
@@ -472,7 +473,18 @@ Expected<Value> Evaluator::typed_argument(const Value& event, const Parameter& p
       event.kind == Value::Kind::Entry || event.kind == Value::Kind::EntryArguments;
   const Field field = is_entry ? Field::EntryArgument : Field::Argument;
   Value raw = CLEW_TRY(field_of(event, field, parameter.index, span));
-  return from_register(std::move(raw.expression), foreign(parameter.type), span);
+  const CTypeInfo type = build_.types.describe(foreign(parameter.type));
+  const bool is_record =
+      type.kind == CKind::Record && type.size_bytes <= (parameter.is_pair ? 16 : 8);
+  if (!is_record) return from_register(std::move(raw.expression), foreign(parameter.type), span);
+  Value registers = value_of_kind(Value::Kind::Registers);
+  registers.c_type = foreign(parameter.type);
+  registers.members.push_back({.name = "low", .value = std::move(raw)});
+  if (!parameter.is_pair) return registers;
+  const auto next = static_cast<uint16_t>(parameter.index + 1);
+  registers.members.push_back(
+      {.name = "high", .value = CLEW_TRY(field_of(event, field, next, span))});
+  return registers;
 }
 
 Expected<Value> Evaluator::return_value(const Value& event, Span span) {

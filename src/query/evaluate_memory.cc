@@ -49,6 +49,7 @@ Expected<Value> Evaluator::member_of(const Value& value, const SyntaxExpression&
       }
       return c_member(value, name, span);
     case Value::Kind::Place:
+    case Value::Kind::Registers:
       return c_member(value, name, span);
     case Value::Kind::Deadline:
     case Value::Kind::State:
@@ -76,6 +77,7 @@ Expected<Value> Evaluator::c_member(const Value& value, std::string_view name, S
   for (const CMember& candidate : members) {
     names.push_back(candidate.name);
     if (candidate.name != name) continue;
+    if (value.kind == Value::Kind::Registers) return register_member(value, candidate, span);
     Expression offset =
         integer_constant(static_cast<int64_t>(candidate.offset_bytes), kUint64, at(span));
     Expression address = CLEW_TRY(offset_address(value.expression, std::move(offset), 1, span));
@@ -84,6 +86,31 @@ Expected<Value> Evaluator::c_member(const Value& value, std::string_view name, S
   }
   return fail(
       span, fmt::format("'{}' has no member '{}'{}", known.name, name, did_you_mean(name, names)));
+}
+
+// A member of a record that registers hold; a record in it stays there.
+Expected<Value> Evaluator::register_member(const Value& value, const CMember& member, Span span) {
+  const uint64_t offset = value.offset_bytes + member.offset_bytes;
+  const CTypeInfo known = build_.types.describe(foreign(member.type));
+  const bool fits = offset / 8 < value.members.size() && offset % 8 + known.size_bytes <= 8;
+  if (known.kind == CKind::Record && offset + known.size_bytes <= 8 * value.members.size()) {
+    Value inner = value;
+    inner.c_type = foreign(member.type);
+    inner.offset_bytes = offset;
+    return inner;
+  }
+  if (!fits || member.bit_size != 0 || known.kind == CKind::Float) {
+    return fail(
+        span, fmt::format("the member '{}' of a record in registers cannot be read", member.name));
+  }
+  Expression word = convert(value.members[offset / 8].value.expression, kUint64);
+  if (offset % 8 != 0) {
+    word = CLEW_TRY(make_binary(
+        build_.report, BinaryOperator::ShiftRight,
+        {std::move(word), integer_constant(static_cast<int64_t>(8 * (offset % 8)), kUint64, span)},
+        at(span)));
+  }
+  return from_register(std::move(word), foreign(member.type), span);
 }
 
 // The value of a type at an address; records and arrays stay places.
@@ -271,8 +298,24 @@ Expected<Value> Evaluator::cast(const SyntaxExpression& syntax) {
   return cast_to(std::move(operand), *type, syntax.span);
 }
 
+// The function at a code address, by name.
+Expected<Value> Evaluator::symbol_at(Expression address, Span span) {
+  if (address.type.kind == TypeKind::Symbol) return scalar_value(std::move(address));
+  if (!is_integer(address)) {
+    return fail(span, fmt::format("a symbol is at an address, not at {}", name_of(address.type)));
+  }
+  Expression symbol;
+  symbol.kind = ExpressionKind::Convert;
+  symbol.type = {.kind = TypeKind::Symbol, .is_signed = false};
+  symbol.span = at(span);
+  symbol.operands.push_back(convert(std::move(address), kUint64));
+  return scalar_value(std::move(symbol));
+}
+
 Expected<Value> Evaluator::cast_to(Expression operand, const CTypeRef& type, Span span) {
   const CTypeInfo known = build_.types.describe(type);
+  if (type.base == CTypeRef::Base::Symbol && type.pointers == 0)
+    return symbol_at(std::move(operand), span);
   const bool is_scalar_type = known.kind == CKind::Integer || known.kind == CKind::Float ||
                               known.kind == CKind::Pointer || known.kind == CKind::Enumeration;
   if (!is_scalar_type) return fail(span, "a cast gives a number or a pointer");

@@ -19,6 +19,8 @@
 
 namespace clew::query {
 
+struct ValueDefinition;
+
 class Evaluator {
  public:
   Evaluator(Build& build, Names& scope) : build_(build), scope_(scope) {}
@@ -102,6 +104,7 @@ class Evaluator {
   // --- evaluate_memory.cc
   Expected<Value> member(const SyntaxExpression& syntax);
   Expected<Value> member_of(const Value& value, const SyntaxExpression& syntax);
+  Expected<Value> register_member(const Value& value, const CMember& member, Span span);
   Expected<Value> c_member(const Value& value, std::string_view name, Span span);
   Expected<Value> read_place(Expression address, const CTypeRef& type, Span span);
   Expected<Value> read_bit_field(Expression address, const CMember& member, Span span);
@@ -110,6 +113,7 @@ class Evaluator {
   Expected<Value> address_of(const SyntaxExpression& syntax);
   Expected<Value> cast(const SyntaxExpression& syntax);
   Expected<Value> cast_to(Expression operand, const CTypeRef& type, Span span);
+  Expected<Value> symbol_at(Expression address, Span span);
   Expected<Expression> address_of_value(Value value, Span span);
   Expected<Value> pointer_sum(const SyntaxExpression& syntax, Value pointer, Expression amount);
   Expected<Expression> offset_address(Expression address, Expression index, uint64_t scale,
@@ -136,13 +140,30 @@ class Evaluator {
   Expected<Expression> extension_argument(const SyntaxExpression& syntax,
                                           const ExtensionFunction& function, size_t index);
   const ExtensionFunction* find_extension(std::string_view name);
-  Expected<void> refuse_record(const Value& value, Span span);
-  [[nodiscard]] std::string text_hint(const CTypeRef& record);
-  Expected<Value> read_text(const SyntaxExpression& syntax, ExpressionKind kind);
   Expected<Value> read_number(const SyntaxExpression& syntax, Type type);
   Expected<std::vector<Expression>> operands_of(const SyntaxExpression& syntax);
   Expected<int64_t> constant_of(const SyntaxExpression& syntax, std::string_view what);
   Expected<void> check_count(const SyntaxExpression& syntax, size_t least, size_t most);
+
+  // --- evaluate_text.cc
+  // None: no function of that name.
+  Expected<std::optional<Value>> text_function(const SyntaxExpression& syntax,
+                                               std::string_view name);
+  Expected<Value> read_text(const SyntaxExpression& syntax, std::string_view name);
+  // What is read at `address`, as the arguments behind it say: a length, a size, or both.
+  Expected<Value> read_units(const SyntaxExpression& syntax, Expression address,
+                             uint32_t unit_bytes, bool is_text);
+  Expected<Expression> socket_address(const SyntaxExpression& syntax);
+  Expected<Expression> printed(const SyntaxExpression& syntax);
+  Expected<Expression> internet_address(const SyntaxExpression& syntax);
+  // Of a vocabulary.
+  Expected<Value> defined_value(const ValueDefinition& definition,
+                                std::vector<NamedValue> arguments, Span span);
+  // The text of a record, or of what a pointer to one points to, where a vocabulary knows it.
+  Expected<std::optional<Value>> text_of_record(const Value& value, Span span);
+  Expected<void> refuse_record(const Value& value, Span span);
+  bool has_member(CTypeRef record, std::string_view path);
+  CTypeRef record_of(const Value& value);
 
   // --- evaluate_aggregate.cc
   Expected<Value> aggregate_call(const SyntaxExpression& syntax, std::string_view name);
@@ -162,6 +183,7 @@ class Evaluator {
   // While an export of a vocabulary is evaluated: where it was used, and whose export it is.
   std::optional<Span> fixed_span_;
   std::string context_;
+  unsigned definitions_ = 0;             // How many of a vocabulary's values it is within.
   std::optional<Value> implicit_event_;  // Whose fields bare names are, in exports.
 };
 
@@ -170,6 +192,8 @@ class Evaluator {
 std::span<const std::string_view> kernel_names(SourceKind kind);
 // How many of arg0 and up they have.
 uint16_t kernel_arguments(SourceKind kind);
+// Functions that read text and bytes, and show them.
+std::span<const std::string_view> text_functions();
 // Whether `name` is an aggregating function.
 bool is_aggregate_name(std::string_view name);
 // Whether the result is no number: histograms, and the list of topk.

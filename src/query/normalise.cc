@@ -98,14 +98,14 @@ class Normaliser {
     for (NamedExpression& key : from_.keys) {
       bool strips = true;
       while (strips) {
-        const bool is_hex =
-            key.expression.kind == ExpressionKind::Call && key.expression.function == Function::Hex;
+        const bool is_shown =
+            key.expression.kind == ExpressionKind::Call && is_format(key.expression.function);
         const bool is_let_of_format =
             key.expression.kind == ExpressionKind::Let && is_tracer_let(key.expression);
-        strips = is_hex || is_let_of_format;
+        strips = is_shown || is_let_of_format;
         if (!strips) break;
-        Expression inner = is_hex ? key.expression.operands[0]
-                                  : build_.query.lets[key.expression.index].expression;
+        Expression inner = is_shown ? key.expression.operands[0]
+                                    : build_.query.lets[key.expression.index].expression;
         key.expression = std::move(inner);
       }
       bool is_known = false;

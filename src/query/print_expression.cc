@@ -89,7 +89,7 @@ class ExpressionPrinter {
       case ExpressionKind::ReadString:
         return read("str", expression);
       case ExpressionKind::ReadBytes:
-        return read("buf", expression);
+        return read(is_raw(expression) ? "read" : "buf", expression);
       case ExpressionKind::Call:
         return call(expression);
       case ExpressionKind::In:
@@ -177,7 +177,8 @@ class ExpressionPrinter {
 
   // A name that the parser cannot tell from a value's: a sign must not follow it.
   [[nodiscard]] bool is_enumeration_name(const Type& type) const {
-    return type.enumeration != 0 && type.unit != Unit::Address && has_readable_name(type);
+    return type.kind == TypeKind::Symbol ||
+           (type.enumeration != 0 && type.unit != Unit::Address && has_readable_name(type));
   }
 
   // Names of enumerations in templates, and those without a name, are not read again.
@@ -190,9 +191,11 @@ class ExpressionPrinter {
   }
 
   [[nodiscard]] std::string type_name(const Type& type) const {
+    if (type.kind == TypeKind::Symbol) return "symbol";
     if (type.kind == TypeKind::Float) return type.size_bytes == 4 ? "float" : "double";
     if (type.unit == Unit::Address) return "void*";
-    if (is_enumeration_name(type)) return query_.enumerations[type.enumeration - 1U].name;
+    if (type.enumeration != 0 && is_enumeration_name(type))
+      return query_.enumerations[type.enumeration - 1U].name;
     return fmt::format("{}int{}_t", type.is_signed ? "" : "u", type.size_bytes * 8);
   }
 
@@ -244,9 +247,36 @@ class ExpressionPrinter {
                        operand(expression.operands[2], Precedence::LogicalOr));
   }
 
-  [[nodiscard]] std::string read(std::string_view name, const Expression& expression) const {
-    return fmt::format("{}({}, {})", name, print(expression.operands[0]),
-                       expression.type.capacity_bytes);
+  [[nodiscard]] std::string read(std::string_view name, const Expression& expression,
+                                 uint32_t unit_bytes = 1) const {
+    std::string arguments = print(expression.operands[0]);
+    if (expression.operands.size() == 2)
+      arguments += ", " + length(expression.operands[1], unit_bytes);
+    return fmt::format("{}({}, {})", name, arguments, expression.type.capacity_bytes / unit_bytes);
+  }
+
+  // What only a call around it knows to read: a query has no name for it.
+  static bool is_raw(const Expression& bytes) {
+    return bytes.operands.size() == 2 || bytes.index != 0;
+  }
+
+  // In units of so many bytes.
+  [[nodiscard]] std::string length(const Expression& length, uint32_t unit_bytes) const {
+    if (unit_bytes == 1) return print(length);
+    if (length.kind != ExpressionKind::Integer) return print(length.operands[0]);
+    return literal(length.integer / unit_bytes, length.type);
+  }
+
+  // What is made of bytes that are read just for it prints as the call that makes both.
+  [[nodiscard]] std::string shown_bytes(const Expression& call) const {
+    const Expression& bytes = shown_value(call.operands[0]);
+    if (call.function == Function::WideText) {
+      const Expression& units = bytes.kind == ExpressionKind::ReadBytes ? bytes : bytes.operands[0];
+      return read(call.index == 2 ? "str16" : "str32", units, call.index);
+    }
+    if (call.function == Function::Cut) return read("buf", bytes);
+    return fmt::format("print(*({}*){})", query_.structures[call.index].name,
+                       operand(bytes.operands[0], Precedence::Unary));
   }
 
   [[nodiscard]] std::string call(const Expression& expression) const {
@@ -258,6 +288,10 @@ class ExpressionPrinter {
       const Precedence least = tighter(precedence_of(BinaryOperator::Equal));
       return fmt::format("{} == null", operand(expression.operands[0], least));
     }
+    const bool is_of_bytes = expression.function == Function::WideText ||
+                             expression.function == Function::Cut ||
+                             expression.function == Function::Print;
+    if (is_of_bytes) return shown_bytes(expression);
     std::string arguments;
     for (const Expression& each : expression.operands) {
       if (!arguments.empty()) arguments += ", ";
@@ -373,6 +407,16 @@ std::string_view name_of(Function function) {
       return "sample";
     case Function::Hex:
       return "hex";
+    case Function::Cut:
+      return "cut";
+    case Function::WideText:
+      return "widetext";
+    case Function::Address:
+      return "ip";
+    case Function::SocketAddress:
+      return "socket_address";
+    case Function::Print:
+      return "print";
     case Function::IsNothing:
       return "isnothing";
     case Function::Extension:

@@ -87,7 +87,31 @@ using Enumerator = target::TypeEnumerator;
 struct Enumeration {
   std::string name;
   std::vector<Enumerator> enumerators;
+  // Of flags, of which a number has several: the bits that each enumerator is about. Else none.
+  std::vector<int64_t> masks{};
   bool operator==(const Enumeration&) const = default;
+};
+
+// What lies in memory, as debug information describes it: what print() shows. A tree of values.
+struct Structure {
+  enum class Kind : uint8_t {
+    Number,   // Of `type`, which may have an enumeration, and be a Float.
+    Text,     // An array of characters.
+    Record,   // `members`
+    Array,    // So many of members[0].
+    Unknown,  // Of a type that cannot be shown, or too deep.
+  };
+  std::string name;  // Of a member; of the whole, its type's.
+  Kind kind = Kind::Unknown;
+  Type type{};
+  uint64_t offset_bytes = 0;  // In the record that it is a member of.
+  uint64_t size_bytes = 0;
+  uint8_t bit_offset = 0;  // A bit-field, unless bit_size is 0: as in target::TypeMember.
+  uint8_t bit_size = 0;
+  uint64_t count = 0;  // Array
+  std::vector<Structure> members{};
+
+  bool operator==(const Structure&) const = default;
 };
 
 // --- expressions -------------------------------------------------------------------------------
@@ -119,18 +143,23 @@ enum class Function : uint8_t {
   Log2,  // (integer) floor(log2(x)) of the unsigned value; 0 for 0. int32.
   Min,   // (a, b) of one type.
   Max,
-  Abs,         // (integer or float), same type.
-  Hash,        // (integer or string) uint64.
-  Len,         // (string) uint32: bytes before the NUL.
-  Substr,      // (string, first, count) constants: a string. Beyond the end: "".
-  Before,      // (string, string constant): what is in front of the first such, or all.
-  Contains,    // (string, string constant) int32.
-  StartsWith,  // (string, string constant) int32.
-  Like,        // (string, pattern constant): % is any run, _ any one byte, \ escapes. int32.
-  Sample,      // (n constant >= 1): 1 for one in n evaluations of this thread, else 0. int32.
-  Hex,         // (integer) string "0x…"; in columns only.
-  IsNothing,   // (any): 1 where a left join found nothing to compute it from. int32. Behind joins.
-  Extension,   // (integers): a function of an extension, whose name is Expression::text.
+  Abs,            // (integer or float), same type.
+  Hash,           // (integer or string) uint64.
+  Len,            // (string) uint32: bytes before the NUL.
+  Substr,         // (string, first, count) constants: a string. Beyond the end: "".
+  Before,         // (string, string constant): what is in front of the first such, or all.
+  Contains,       // (string, string constant) int32.
+  StartsWith,     // (string, string constant) int32.
+  Like,           // (string, pattern constant): % is any run, _ any one byte, \ escapes. int32.
+  Sample,         // (n constant >= 1): 1 for one in n evaluations of this thread, else 0. int32.
+  Hex,            // (integer) string "0x…", (bytes) their digits; in columns only.
+  Cut,            // (bytes, integer) so many of the bytes.
+  WideText,       // (bytes) string: UTF-16 or UTF-32, by Expression::index, as UTF-8.
+  Address,        // (integer or bytes) string: an address of IP, as it lies in memory.
+  SocketAddress,  // (bytes of struct sockaddr, string of sun_path) string: "10.0.0.1:443"
+  Print,          // (bytes) what Query::structures[index] says they are; in columns only.
+  IsNothing,  // (any): 1 where a left join found nothing to compute it from. int32. Behind joins.
+  Extension,  // (integers): a function of an extension, whose name is Expression::text.
 };
 
 enum class ExpressionKind : uint8_t {
@@ -148,8 +177,11 @@ enum class ExpressionKind : uint8_t {
   Conditional,  // operands[0] ? operands[1] : operands[2]; 1 and 2 have the result's type
   Convert,      // operands[0] to `type`: C's conversion between Integer and Float types
   Load,         // type.size_bytes bytes at address operands[0] (uint64), checked
-  ReadString,   // NUL-terminated text at address operands[0], cut to type.capacity_bytes, checked
-  ReadBytes,    // type.capacity_bytes bytes at address operands[0], checked
+  ReadString,   // NUL-terminated text at address operands[0], cut to type.capacity_bytes, checked;
+                // operands[1]: of so many bytes at most
+  ReadBytes,    // type.capacity_bytes bytes at address operands[0], checked; operands[1]: so many,
+                // and what is behind them means nothing. `index` 1: at the end of what can be read
+                // are zeros instead
   Call,         // `function` of operands
   In,           // operands[0] equals one of operands[1..] (constants of its type); int32
 };
@@ -414,6 +446,7 @@ struct Query {
   // Of joins: edges that are known less well are unknown. None: the query does not say.
   std::optional<causal::EdgeClass> least_cause;
   std::vector<Enumeration> enumerations;
+  std::vector<Structure> structures;  // Of Function::Print.
 
   bool operator==(const Query&) const = default;
 };

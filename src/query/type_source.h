@@ -37,6 +37,7 @@ struct Parameter {
   // Which arg(n) holds it (from kVectorArgument on, xmm0 and up), or why none does ("passed by
   // value in memory"), in which case `index` is not used.
   uint16_t index = 0;
+  bool is_pair = false;  // A record in two registers: arg(index) and the next.
   std::string refusal;
   ParameterPlace place = ParameterPlace::Argument;
   uint64_t offset_bytes = 0;

@@ -149,7 +149,7 @@ Expected<void> check_joined_query(const Join& join, const Reporter& report) {
 bool runs_in_tracer_only(const Expression& expression) {
   switch (expression.kind) {
     case ExpressionKind::Call:
-      return expression.function == Function::Hex || expression.type.kind == TypeKind::Float;
+      return is_format(expression.function) || expression.type.kind == TypeKind::Float;
     case ExpressionKind::Convert:
     case ExpressionKind::Unary:
     case ExpressionKind::Binary:

@@ -17,7 +17,11 @@ tl::unexpected<Error> fail_unsupported(const Reporter& report, const Source& sou
 // machines, joins with groups, floating-point keys and aggregates.
 Expected<void> check_supported(const Query& query, const Reporter& report);
 
-// Whether a node itself can only be computed in the tracer: floating-point arithmetic, hex().
+// Those that say how a value is shown, and stand in columns only.
+constexpr bool is_format(Function function) {
+  return function == Function::Hex || function == Function::Print;
+}
+// Whether a node itself can only be computed in the tracer: floating-point arithmetic, formats.
 bool runs_in_tracer_only(const Expression& expression);
 
 }  // namespace clew::query

@@ -19,6 +19,7 @@ struct Value {
   enum class Kind : uint8_t {
     Scalar,          // `expression`, and its C type if known
     Place,           // A C record or array in memory: `expression` is its address
+    Registers,       // A C record in one or two registers: `members`, from `offset_bytes` on
     Event,           // Of `stream`
     Arguments,       // event.args
     Entry,           // event.entry
@@ -37,6 +38,7 @@ struct Value {
   uint16_t stream = 0;
   int source = -1;  // Of the stream; -1 = any.
   int64_t deadline_ns = 0;
+  uint64_t offset_bytes = 0;  // Registers: of a record in the one that they hold.
   std::vector<NamedValue> members;
 
   bool operator==(const Value&) const = default;

@@ -52,6 +52,7 @@ struct Definitions {
   std::vector<TracepointDefinition> tracepoints;
   std::vector<Program> programs;
   std::vector<OutstandingDefinition> outstandings;
+  std::vector<ValueDefinition> values;
 };
 
 // Names as a query writes them.
@@ -90,6 +91,11 @@ class Reader {
       if (std::find(kTables.begin(), kTables.end(), key.str()) == kTables.end()) {
         return fail_at(node, fmt::format("unknown table '{}'; a vocabulary is [[tracepoint]]s, "
                                          "[[program]]s and [[outstanding]]s",
+      const bool is_known =
+          key.str() == "tracepoint" || key.str() == "program" || key.str() == "value";
+      if (!is_known) {
+        return fail_at(node, fmt::format("unknown table '{}'; a vocabulary is [[tracepoint]]s, "
+                                         "[[program]]s and [[value]]s",
                                          key.str()));
       }
       CLEW_TRY(add_all(node, key.str(), result));
@@ -104,6 +110,7 @@ class Reader {
   }
 
   // Of [[tracepoint]], [[program]] or [[outstanding]].
+  // Of [[tracepoint]], [[program]] or [[value]].
   Expected<void> add_all(const toml::node& node, std::string_view key, Definitions& result) const {
     const toml::array* entries = node.as_array();
     if (entries == nullptr)
@@ -116,6 +123,8 @@ class Reader {
         CLEW_TRY(add(*table, result.tracepoints));
       } else if (key == "outstanding") {
         result.outstandings.push_back(CLEW_TRY(outstanding_of(*table)));
+      } else if (key == "value") {
+        result.values.push_back(CLEW_TRY(value_of(*table)));
       } else {
         result.programs.push_back(CLEW_TRY(program_of(*table)));
       }
@@ -193,6 +202,39 @@ class Reader {
     }
     if (!names.empty() && names.size() <= kPlacesMax) return names;
     return fail_at(*node, fmt::format("'{}' lists from 1 to {} names", key, kPlacesMax));
+  [[nodiscard]] Expected<ValueDefinition> value_of(const toml::table& table) const {
+    constexpr std::array<std::string_view, 5> kKeys = {"name", "doc", "of", "is", "members"};
+    CLEW_TRY(check_keys(table, kKeys));
+    ValueDefinition value;
+    value.file = text_.name;
+    value.name = CLEW_TRY(text_of(table, "name"));
+    if (table.contains("doc")) value.doc = CLEW_TRY(text_of(table, "doc"));
+    value.parameters = CLEW_TRY(texts_of(table, "of"));
+    value.members = CLEW_TRY(texts_of(table, "members"));
+    if (value.parameters.empty()) value.parameters.emplace_back("x");
+    if (!value.members.empty() && value.parameters.size() != 1)
+      return fail_at(table, "a value with 'members' has one parameter, the record");
+    value.text = CLEW_TRY(text_of(table, "is"));
+    value.expression = CLEW_TRY(expression_of(*table.get("is"), value.text));
+    return value;
+  }
+
+  // None: there is no such key.
+  [[nodiscard]] Expected<std::vector<std::string>> texts_of(const toml::table& table,
+                                                            std::string_view key) const {
+    std::vector<std::string> texts;
+    const toml::node* const node = table.get(key);
+    if (node == nullptr) return texts;
+    const toml::array* const list = node->as_array();
+    if (list == nullptr || list->empty())
+      return fail_at(*node, fmt::format("'{}' is a list of names", key));
+    for (const toml::node& element : *list) {
+      const toml::value<std::string>* const text = element.as_string();
+      if (text == nullptr || text->get().empty())
+        return fail_at(element, fmt::format("'{}' is a list of names", key));
+      texts.push_back(text->get());
+    }
+    return texts;
   }
 
   [[nodiscard]] Expected<void> check_keys(const toml::table& table,
@@ -481,6 +523,8 @@ Expected<void> Vocabulary::load_text(const std::string& name, const std::string&
     CLEW_TRY(add(name, std::move(program)));
   for (OutstandingDefinition& definition : all.outstandings)
     CLEW_TRY(add(std::move(definition)));
+  for (ValueDefinition& value : all.values)
+    CLEW_TRY(add(name, std::move(value)));
   return {};
 }
 
@@ -526,6 +570,29 @@ const OutstandingDefinition* Vocabulary::outstanding(std::string_view name) cons
       outstandings_.begin(), outstandings_.end(),
       [name](const OutstandingDefinition& each) { return same_word(each.name, name); });
   return found == outstandings_.end() ? nullptr : &*found;
+// Records may be texts by several definitions of a name; what is called has one of each form.
+Expected<void> Vocabulary::add(const std::string& file, ValueDefinition value) {
+  for (const ValueDefinition& other : values_) {
+    const bool is_same = same_word(other.name, value.name) && other.members == value.members &&
+                         other.parameters.size() == value.parameters.size();
+    if (!is_same) continue;
+    if (other.text == value.text && other.parameters == value.parameters) return {};
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("{}: error: value '{}' is already defined in {}", file, value.name,
+                            other.file));
+  }
+  values_.push_back(std::move(value));
+  return {};
+}
+
+const ValueDefinition* Vocabulary::find_value(std::string_view name, size_t parameters) const {
+  const ValueDefinition* found = nullptr;
+  for (const ValueDefinition& value : values_) {
+    if (!value.members.empty() || !same_word(value.name, name)) continue;
+    if (value.parameters.size() == parameters) return &value;
+    found = &value;
+  }
+  return found;
 }
 
 const Program* Vocabulary::find_program(std::string_view name) const {

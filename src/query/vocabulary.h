@@ -19,6 +19,17 @@
 //     opened = "libc.allocated"             # a tracepoint, or a list
 //     until = "libc.freed"
 //     on = "address"                        # an export of both, or a list
+// What values are by other names, as [[value]]:
+//
+//     [[value]]
+//     name = "sds"                          # called as sds(p)
+//     doc = "a string of Redis"
+//     of = ["p"]                            # its parameters; one, x, where they are not said
+//     is = "str(p, u8(p - 3))"              # an expression over them alone
+//     members = ["_M_str", "_M_len"]        # instead of being called: the text of each record x
+//                                           # that has these members
+//
+// And how programs hand their requests on, as [[program]] (query/socket_carriers.h).
 //
 // A Vocabulary is read once and may then be used from any thread.
 #pragma once
@@ -65,6 +76,15 @@ struct OutstandingDefinition {
   std::string doc;
   std::string file;  // That defined it.
   SyntaxOutstanding what;
+// What is written in place of an expression over its parameters.
+struct ValueDefinition {
+  std::string name;
+  std::string doc;
+  std::string file;
+  std::vector<std::string> parameters;  // At least one.
+  std::vector<std::string> members;     // Paths of names: "vec.len". Empty: it is called.
+  std::string text;                     // As the file writes it.
+  SyntaxExpression expression;
 };
 
 class Vocabulary {
@@ -86,6 +106,10 @@ class Vocabulary {
   // Null: none is said to be that of a program of this name.
   [[nodiscard]] const Program* find_program(std::string_view name) const;
   [[nodiscard]] std::span<const Program> programs() const { return programs_; }
+  // One that is called: of so many parameters, else of any number.
+  [[nodiscard]] const ValueDefinition* find_value(std::string_view name, size_t parameters) const;
+  // In order of definition.
+  [[nodiscard]] std::span<const ValueDefinition> values() const { return values_; }
 
  private:
   Expected<void> add(const std::string& file, TracepointDefinition definition);
@@ -95,6 +119,11 @@ class Vocabulary {
   std::vector<TracepointDefinition> tracepoints_;  // In order of definition.
   std::vector<Program> programs_;
   std::vector<OutstandingDefinition> outstandings_;
+  Expected<void> add(const std::string& file, ValueDefinition value);
+
+  std::vector<TracepointDefinition> tracepoints_;  // In order of definition.
+  std::vector<Program> programs_;
+  std::vector<ValueDefinition> values_;
 };
 
 }  // namespace clew::query
