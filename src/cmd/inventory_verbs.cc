@@ -39,6 +39,7 @@ struct ListArguments {
   engine::ListRequest functions;
   std::vector<std::string> vocabularies;
   bool fields = false;
+  bool values = false;
   bool tracepoints = false;
   bool kernel = false;
   bool usdt = false;
@@ -58,22 +59,26 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
                "also whether entries and exits can be taken, and bear others' uprobes");
   app.add_flag("--json", functions.json, "one JSON object a line");
   auto* fields = app.add_flag("--fields", arguments.fields, "what events export, and which do");
+  auto* values = app.add_flag("--values", arguments.values,
+                              "strings, addresses and named numbers that queries know");
   auto* tracepoints =
       app.add_flag("--tracepoints", arguments.tracepoints, "named tracepoints of the vocabulary");
   auto* kernel = app.add_flag("--kernel", arguments.kernel,
                               "system calls, tracepoints and functions of the kernel");
   auto* usdt = app.add_flag("--usdt", arguments.usdt,
                             "static probes (USDT) by \"provider:name\", of processes or a file");
-  for (const char* other : {"--types", "--sites", "--fields", "--tracepoints", "--kernel"})
+  for (const char* other :
+       {"--types", "--sites", "--fields", "--values", "--tracepoints", "--kernel"})
     usdt->excludes(app.get_option(other));
   // These are the same for all processes.
-  for (CLI::Option* const one : {fields, tracepoints, kernel}) {
+  for (CLI::Option* const one : {fields, values, tracepoints, kernel}) {
     for (const char* other : {"--file", "--types", "--sites"})
       one->excludes(app.get_option(other));
     for (const char* other : kProcessOptions)
       one->excludes(app.get_option(other));
   }
-  fields->excludes(tracepoints)->excludes(kernel);
+  fields->excludes(values)->excludes(tracepoints)->excludes(kernel);
+  values->excludes(tracepoints)->excludes(kernel);
   tracepoints->excludes(kernel);
   app.add_option("--vocabulary", arguments.vocabularies,
                  "more files or directories of tracepoints, which are listed without a process");
@@ -93,6 +98,7 @@ int list_verb(int argument_count, const char* const* arguments) {
   if (parsed.kernel) return print_or_report(engine::list_kernel_events(names));
   std::vector<std::string> vocabularies = default_vocabularies();
   vocabularies.insert(vocabularies.end(), parsed.vocabularies.begin(), parsed.vocabularies.end());
+  if (parsed.values) return print_or_report(engine::list_values(names, vocabularies));
   const bool has_program = functions.processes.names_some() || !functions.file.empty();
   const bool names_some =
       !parsed.vocabularies.empty() || engine::names_tracepoints(functions.pattern, vocabularies);

@@ -30,6 +30,10 @@ struct NameRequest {
   bool json = false;
 };
 Expected<std::string> list_fields(const NameRequest& request);
+// What values are by other names: those of vocabularies, and sets of named numbers, whose numbers
+// are told where the pattern names some.
+Expected<std::string> list_values(const NameRequest& request,
+                                  const std::vector<std::string>& vocabulary_paths);
 Expected<std::string> list_tracepoints(const NameRequest& request,
                                        const std::vector<std::string>& vocabulary_paths);
 // Whether a pattern without a module, such as libc.*, can only mean tracepoints: it has a dot and
