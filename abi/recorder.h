@@ -11,6 +11,10 @@
 //     bits 23..16            how many words it has, with both
 //     bits 15..0             a value; of a Start, one in each of its two words
 //
+// Of a module that is recorded by its compiler's guards (recorder/guards.h), an id stands for
+// 2 KiB of text and the path bits for a byte of it: together the return address of the guard's
+// call. Behind each such word is a Frame, which says where the stack pointer was.
+//
 // A lobe is a ring of kLobeWords. A DAG's head writes its record and a zero behind it by one store
 // of 8 bytes, so the newest word is the one in front of the zero; an extended record's first word
 // is written last, over that zero.
@@ -45,6 +49,7 @@ enum class ExtendedRecord : uint8_t {
   Out = 8,     // The activation goes on in the original.
   Switch = 9,  // The records go on in another lobe.
   Gap = 10,    // Records were lost.
+  Frame = 11,  // One word: type, and 24 bits of a stack pointer in units of 8 bytes.
 };
 
 // Signal: written by who traces the thread, in front of its handler. Its value is the signal, and
@@ -130,6 +135,13 @@ constexpr uint32_t note_behind(uint32_t result) {
 
 constexpr ExtendedRecord extended_type(uint32_t word) {
   return static_cast<ExtendedRecord>(word >> 24 & 0x7f);
+}
+// A Frame's.
+inline constexpr unsigned kFrameBits = 24;
+inline constexpr uint32_t kFrameWord = kExtendedBit | static_cast<uint32_t>(ExtendedRecord::Frame)
+                                                          << kFrameBits;
+constexpr bool is_frame(uint32_t word) {
+  return (word & ~((1U << kFrameBits) - 1)) == kFrameWord;
 }
 constexpr uint32_t extended_words(uint32_t word) {
   return word >> 16 & 0xff;

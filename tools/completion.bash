@@ -17,7 +17,7 @@ _clew_options() {
     run) echo "$request $output $cluster --wait --stand --otlp --otlp-header --prometheus" ;;
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
       --fuel --format --json" ;;
-    record) echo "-p --pid --policy --group -o --output --each --no-cache --no-follow -q --quiet -v --verbose" ;;
+    record) echo "-p --pid --policy --group -o --output --each --guards --no-cache --no-follow -q --quiet -v --verbose" ;;
     snap) echo "--group -o --output --json -v --verbose" ;;
     show) echo "--last --thread --source --bundle --gdb --json --together --across -i --interactive -v --verbose" ;;
     list) echo "$processes --file --types --sites --json --fields --values --tracepoints --kernel \

@@ -161,9 +161,21 @@ std::string text_of_condition(const recorder::Snap& snap) {
                      thread == 0 ? "" : fmt::format(", after thread {} had met it", thread), query);
 }
 
+// Names of files without folders; empty where copies record.
+std::vector<std::string> recorded_by_guards(const recorder::Snap& snap) {
+  std::vector<std::string> names;
+  for (const recorder::SnapModule& module : snap.modules) {
+    if (module.recipe.front_end == recorder::FrontEnd::Guards)
+      names.emplace_back(recorder::file_of(module.path));
+  }
+  return names;
+}
+
 void print_command(const recorder::Snap& snap) {
   fmt::print("{} (process {}){}\n", fmt::join(snap.command, " "), snap.pid,
              snap.condition.empty() ? text_of(snap.reason, snap.pid) : text_of_condition(snap));
+  const std::vector<std::string> guarded = recorded_by_guards(snap);
+  if (!guarded.empty()) fmt::print("recorded by the guards of {}\n", fmt::join(guarded, ", "));
   for (const recorder::Interpreter& one : snap.scripts.interpreters) {
     if (const std::string problem = text_of_problem(one); !problem.empty())
       fmt::print("{}\n", problem);
@@ -256,6 +268,7 @@ void print_json(const recorder::Snap& snap, const recorder::Shown& shown) {
   nlohmann::ordered_json all;
   all["command"] = snap.command;
   all["process"] = snap.pid;
+  all["guards"] = recorded_by_guards(snap);
   all["reason"] = reason_name(snap);
   all["query"] = nullptr;
   if (!snap.condition.empty()) all["query"] = snap.condition;
@@ -370,6 +383,7 @@ struct RecordOptions {
   std::optional<std::string> folder;
   std::optional<std::string> group;
   bool each_iteration = false;
+  bool by_guards = false;
   bool leaves_children = false;
   bool uses_no_cache = false;
   bool is_quiet = false;
@@ -384,6 +398,8 @@ void add_options(CLI::App& app, RecordOptions& options) {
                  "a name by which clew snap --group takes it with others");
   app.add_flag("--each", options.each_iteration,
                "also record each iteration of loops that decide nothing");
+  app.add_flag("--guards", options.by_guards,
+               "programs and libraries that were compiled with guards, by these, and no others");
   app.add_flag("--no-follow", options.leaves_children, "not what it and its children execute");
   app.add_flag("--no-cache", options.uses_no_cache,
                "analyse each file anew, and keep nothing for the next time");
@@ -408,6 +424,7 @@ Expected<engine::RecordRequest> request_of(const RecordOptions& options) {
   request.process = options.process.value_or(0);
   request.directory = options.folder.value_or(policy.folder);
   request.each_iteration = policy.each_iteration || options.each_iteration;
+  request.by_guards = options.by_guards;
   request.follows = policy.follows && !options.leaves_children;
   if (policy.caches && !options.uses_no_cache)
     request.cache_directory = target::default_catalog_options().read.cache_directory;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "abi/recorder.h"
+#include "recorder/guard_walk.h"
 #include "recorder/signal_records.h"
 
 namespace clew::recorder {
@@ -97,8 +98,10 @@ History::History(SnapModules& modules, Places& places, const Snap& snap, const S
   if (const auto place = walked_place(modules, walked_to)) {
     records.stopped_in = place->module;
     records.stopped_at = place->address;
+    if (walked_to == thread.registers.rip) records.stopped_stack = thread.registers.rsp;
   }
-  walk_ = walk(modules.walked(), records);
+  walk_ = modules.has_guards() ? walk_guards(modules.walked(), records)
+                               : walk(modules.walked(), records);
   stamps_ = read.stamps;
   for (Stamp& stamp : stamps_)
     stamp.record = walk_.step_behind(stamp.record);

@@ -46,6 +46,7 @@ Expected<std::vector<EntryId>> entry_ids(const EntryPlan& plan, const IdRange& i
 Expected<Installable> Installable::of(std::unique_ptr<RecordedModule> module,
                                       copy::UnwindBytes unwind) {
   CLEW_ASSERT(module->recipe().first_id == 1);
+  if (module->guards() != nullptr) return of_guards(std::move(module), std::move(unwind));
   const EntryProbes probes({module->facts(), module->proof(), module->copied(), module->tiling()},
                            module->probes(), module->recipe().first_id, module->recipe().cursor);
   EntryPlan plan = CLEW_TRY(plan_entries(module->facts(), module->copy().copy(), probe_of(probes)));
@@ -67,7 +68,31 @@ Expected<Installable> Installable::of(std::unique_ptr<RecordedModule> module,
   return made;
 }
 
+Expected<Installable> Installable::of_guards(std::unique_ptr<RecordedModule> module,
+                                             copy::UnwindBytes unwind) {
+  EntryPlan plan = CLEW_TRY(plan_entries(module->facts(), module->copy().copy(), {}));
+  // A thread behind the first instruction of one may have another word where the return address is.
+  std::erase_if(plan.entries, [](const PlannedEntry& entry) {
+    return entry.window.window_class == code::WindowClass::BothWays;
+  });
+  if (plan.entries.empty()) {
+    return fail(ErrorCode::Refused,
+                "what its guards call has no room for a jump (clew/guards.h has) [guards]");
+  }
+  Installable made(std::move(module->copy()));
+  made.copy_.forget_places();
+  made.unwind_ = std::move(unwind);
+  made.entries_ = std::move(plan);
+  made.counts_ = {.ids = module->guards()->ids(),
+                  .functions = static_cast<uint32_t>(module->proof().proved.size()),
+                  .refused = static_cast<uint32_t>(module->proof().refused.size())};
+  made.guards_ = *module->guards();
+  made.cursor_ = module->recipe().cursor;
+  return made;
+}
+
 Digest Installable::number_from(uint32_t first_id) {
+  first_id_ = first_id;
   const uint32_t step = abi::dag_record(first_id) - abi::dag_record(1);
   copy_.add_to_words(ids_, step);
   for (const EntryId& id : entry_ids_) {
@@ -93,7 +118,13 @@ Expected<void> Installable::move_to(uint64_t load_bias, uint64_t address) {
 
 Expected<Entries> Installable::write_entries(const HeadPlaces& places,
                                              const EntryPlacement& placement) const {
-  return recorder::write_entries(entries_, places, placement);
+  if (!guards_) return recorder::write_entries(entries_, places, placement);
+  EntryPlan plan = entries_;
+  for (PlannedEntry& entry : plan.entries)
+    entry.first.probe = guards_->probe(placement.load_bias, first_id_, cursor_);
+  HeadPlaces without_time = places;
+  without_time.has_time = false;  // All records have an even number of words.
+  return recorder::write_entries(plan, without_time, placement);
 }
 
 }  // namespace clew::recorder

@@ -68,6 +68,8 @@ class Installable {
  private:
   friend class SidecarFile;
   explicit Installable(copy::CheckedCopy copy) : copy_(std::move(copy)) {}
+  static Expected<Installable> of_guards(std::unique_ptr<RecordedModule> module,
+                                         copy::UnwindBytes unwind);
 
   copy::CheckedCopy copy_;
   copy::UnwindBytes unwind_;
@@ -77,6 +79,9 @@ class Installable {
   EntryPlan entries_;
   std::vector<EntryId> entry_ids_;  // By entry.
   InstallableCounts counts_;
+  std::optional<Guards> guards_;  // Their probe says where the module is.
+  uint32_t first_id_ = 1;
+  uint32_t cursor_ = 0;
 };
 
 }  // namespace clew::recorder

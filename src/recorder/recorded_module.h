@@ -15,6 +15,7 @@
 #include "copy/facts.h"
 #include "copy/prove_module.h"
 #include "recorder/cursor_map.h"
+#include "recorder/guards.h"
 #include "recorder/probes.h"
 #include "recorder/tile.h"
 #include "target/module_image.h"
@@ -22,12 +23,16 @@
 
 namespace clew::recorder {
 
+// Guards: the compiler has put a call into each block, and what is called records (guards.h).
+enum class FrontEnd : uint8_t { Copies = 0, Guards = 1 };
+
 struct Recipe {
   uint32_t first_id = 1;  // Of the module's DAGs.
   uint32_t cursor = 0;    // gs displacement.
   Loops loops = Loops::Once;
   std::vector<KnownImport> imports = {};    // Those that lead where their names say. By slot.
   std::vector<StampedImport> stamped = {};  // None where the time cannot be read. By slot.
+  FrontEnd front_end = FrontEnd::Copies;
 };
 
 using Digest = target::Digest;
@@ -39,7 +44,8 @@ class RecordedModule {
 
  public:
   explicit RecordedModule(Key) {}
-  // Errors: Io; Refused when the copy does not pass its check; Limit when ids run out. The image is
+  // Errors: Io; Refused when the copy does not pass its check, or by guards when there are none;
+  // Limit when ids run out. By guards only what they call has a copy. The image is
   // borrowed. `recorded`, which may be null, is borrowed for the call: of a copy that has been in a
   // process, so that one with the same bytes need not pass again to be read.
   static Expected<std::unique_ptr<RecordedModule>> make(const target::ModuleImage& image,
@@ -59,8 +65,14 @@ class RecordedModule {
   [[nodiscard]] std::optional<uint64_t> cursor_in(const user_regs_struct& registers) const;
   // SHA-256 of the copy's bytes as they were written, before they were moved.
   [[nodiscard]] const Digest& digest() const { return digest_; }
+  // Null when it is recorded by copies.
+  [[nodiscard]] const Guards* guards() const { return guards_ ? &*guards_ : nullptr; }
 
  private:
+  Expected<copy::ModuleCopy> write_guards(const target::ModuleImage& image);
+  Expected<copy::ModuleCopy> write_probes(const target::ModuleImage& image);
+  [[nodiscard]] Expected<void> check_ids(const target::ModuleImage& image) const;
+
   Recipe recipe_;
   std::unique_ptr<copy::Facts> facts_;
   copy::ModuleProof proof_;
@@ -70,6 +82,8 @@ class RecordedModule {
   std::optional<copy::CheckedCopy> copy_;
   CursorMap cursor_map_;
   Digest digest_{};
+  std::optional<Guards> guards_;
+  std::vector<copy::Proved> in_copy_;  // By guards: the functions that they call.
 };
 
 }  // namespace clew::recorder

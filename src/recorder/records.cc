@@ -46,7 +46,7 @@ class RecordsReader {
 
   Records run() {
     while (!left_.empty()) {
-      if (!abi::is_extended(left_.back())) {
+      if (!abi::is_extended(left_.back()) || abi::is_frame(left_.back())) {
         take(left_.back());
       } else if (is_start(left_.back())) {
         if (!is_torn_) result_.notes_from = 0;

@@ -210,6 +210,7 @@ bool are_ids(const std::vector<EntryId>& ids, const EntryPlan& plan) {
 }  // namespace
 
 std::optional<SidecarKey> sidecar_key(const target::Digest& file, const Recipe& recipe) {
+  if (recipe.front_end == FrontEnd::Guards) return std::nullopt;
   const auto own = target::identity_at("/proc/self/exe");
   if (!own) return std::nullopt;
   std::vector<uint64_t> numbers = {own->device,

@@ -34,7 +34,8 @@ namespace clew::recorder {
 
 using SidecarKey = target::Digest;
 
-// Of a file of these bytes. Nothing when it cannot be known which program we are.
+// Of a file of these bytes. Nothing when it cannot be known which program we are, and where the
+// compiler's guards record, as nothing has to be spared then.
 std::optional<SidecarKey> sidecar_key(const target::Digest& file, const Recipe& recipe);
 
 class SidecarFile {

@@ -107,7 +107,9 @@ std::vector<uint8_t> modules_of(const Snap& snap) {
     out.put(module.recipe.cursor);
     out.put(module.recipe.first_id);
     out.put(module.id_count);
-    out.put(static_cast<uint32_t>(module.recipe.loops));
+    out.put(static_cast<uint8_t>(module.recipe.loops));
+    out.put(static_cast<uint8_t>(module.recipe.front_end));
+    out.put(uint16_t{0});
     out.put(module.digest);
     out.put_text(module.build_id);
     out.put_text(module.path);
@@ -254,7 +256,9 @@ void read_modules(ByteReader& in, Snap& snap) {
     module.recipe.cursor = in.read<uint32_t>();
     module.recipe.first_id = in.read<uint32_t>();
     module.id_count = in.read<uint32_t>();
-    module.recipe.loops = in.read<uint32_t>() == 0 ? Loops::Once : Loops::Each;
+    module.recipe.loops = in.read<uint8_t>() == 0 ? Loops::Once : Loops::Each;
+    module.recipe.front_end = in.read<uint8_t>() == 0 ? FrontEnd::Copies : FrontEnd::Guards;
+    (void)in.read<uint16_t>();
     module.digest = in.read<Digest>();
     module.build_id = read_text(in);
     module.path = read_text(in);

@@ -9,8 +9,9 @@
 //     Reason    signal 4, code 4, thread 4, trigger 4, address 8, time 8 (ns since 1970)
 //     Process   pid 4, words 4, then the command's words, each ended by 0
 //     Modules   count 4, 0 4, then for each: load bias 8, copy 8 (address), code size 8,
-//               cursor 4, first id 4, ids 4, loops 4, digest 32, build-id and path, each length 4
-//               and bytes, count 4 of known imports, and for each slot 8, own function 8
+//               cursor 4, first id 4, ids 4, loops 1, front end 1, 0 2, digest 32, build-id and
+//               path, each length 4 and bytes, count 4 of known imports, and for each slot 8, own
+//               function 8
 //     Threads   count 4, 0 4, then for each: thread 4, slot 4 (none: 2^32 - 1), user_regs_struct
 //     Lobes     count 4, 0 4, then for each: slot 4, thread 4 (the last owner), cursor 8 (as in
 //               memory), address 8 of the lobe, 64 KiB of words

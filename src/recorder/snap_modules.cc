@@ -29,6 +29,8 @@ Expected<void> make_anew(ReadModule& module, const std::string& path) {
   module.paths =
       std::make_unique<ModulePaths>(module.recorded->facts(), module.recorded->proof(),
                                     module.recorded->copied(), module.recorded->tiling());
+  if (module.recorded->guards() != nullptr)
+    module.guards = CLEW_TRY(GuardPaths::of(*module.recorded, *module.paths, *module.bare));
   return {};
 }
 
@@ -58,6 +60,7 @@ std::string_view ReadModule::name() const {
 }
 
 std::optional<uint64_t> ReadModule::recorded_at(uint64_t pc) const {
+  if (guards != nullptr) return original_at(pc);
   return recorded == nullptr ? std::nullopt : recorded->copy().copy().original_of(pc);
 }
 
@@ -78,12 +81,19 @@ SnapModules::SnapModules(const Snap& snap, const Progress& progress) {
       continue;
     }
     if (module->paths != nullptr) {
-      walked_.push_back({.paths = module->paths.get(), .first_id = described.recipe.first_id});
+      walked_.push_back({.paths = module->paths.get(),
+                         .first_id = described.recipe.first_id,
+                         .guards = module->guards.get()});
       numbers_.push_back(modules_.size());
     }
     modules_.push_back(std::move(*module));
   }
   if (progress) progress("");
+}
+
+bool SnapModules::has_guards() const {
+  return std::any_of(walked_.begin(), walked_.end(),
+                     [](const WalkedModule& one) { return one.guards != nullptr; });
 }
 
 std::optional<uint32_t> SnapModules::recorded_in(uint64_t pc) const {

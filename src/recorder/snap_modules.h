@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "recorder/guard_paths.h"
 #include "recorder/recorded_module.h"
 #include "recorder/snap.h"
 #include "recorder/walk.h"
@@ -28,10 +29,11 @@ struct ReadModule {
   std::unique_ptr<target::ModuleImage> bare;  // Of it, without a debug file: what was recorded.
   std::unique_ptr<RecordedModule> recorded;   // Null, and so the next one: runs as it is.
   std::unique_ptr<ModulePaths> paths;
+  std::unique_ptr<GuardPaths> guards;  // Only where these record.
   std::optional<target::DebugInfo> debug;
 
   [[nodiscard]] std::string_view name() const;  // Without folders.
-  // Of a program counter in the copy: the instruction of the file.
+  // Of a program counter where it is recorded, in the copy but for guards: the file's instruction.
   [[nodiscard]] std::optional<uint64_t> recorded_at(uint64_t pc) const;
   // Of one in the module's own code.
   [[nodiscard]] std::optional<uint64_t> original_at(uint64_t pc) const;
@@ -50,7 +52,9 @@ class SnapModules {
   // Those that are recorded, and their places in all().
   [[nodiscard]] const std::vector<WalkedModule>& walked() const { return walked_; }
   [[nodiscard]] ReadModule& walked(uint32_t number) { return modules_[numbers_[number]]; }
-  // In walked(): the one whose copy has that program counter.
+  // Guards record, in all of them.
+  [[nodiscard]] bool has_guards() const;
+  // In walked(): the one that records at that program counter.
   [[nodiscard]] std::optional<uint32_t> recorded_in(uint64_t pc) const;
   // Of a thread that stopped where a register has its cursor.
   [[nodiscard]] std::optional<uint64_t> cursor_in(const user_regs_struct& registers) const;

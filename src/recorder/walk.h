@@ -95,9 +95,12 @@ struct Walk {
   }
 };
 
+class GuardPaths;
+
 struct WalkedModule {
   const ModulePaths* paths = nullptr;
-  uint32_t first_id = 1;  // The id of its DAG 0.
+  uint32_t first_id = 1;               // The id of its DAG 0.
+  const GuardPaths* guards = nullptr;  // Null: it is recorded by copies.
 };
 
 // An instruction of a module's file.
@@ -114,6 +117,8 @@ struct ThreadRecords {
   // Where control is now, or where the call is that has not come back. In the file of:
   std::optional<uint64_t> stopped_at = std::nullopt;
   uint32_t stopped_in = 0;
+  // The stack pointer, of one that is not in a call.
+  std::optional<uint64_t> stopped_stack = std::nullopt;
 };
 
 // Ids of modules do not overlap.

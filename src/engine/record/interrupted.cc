@@ -67,14 +67,14 @@ std::optional<uint64_t> RecordedProcess::cursor_in(user_regs_struct registers) c
   return std::nullopt;
 }
 
-bool RecordedProcess::is_in_copy(uint64_t pc) const {
+bool RecordedProcess::is_in_recorded(uint64_t pc) const {
   return std::any_of(installed_.begin(), installed_.end(),
-                     [pc](const Installed& one) { return one.has_copy_of(pc); });
+                     [pc](const Installed& one) { return one.runs_at(pc); });
 }
 
 uint64_t RecordedProcess::called_from(pid_t process, const user_regs_struct& registers,
                                       const Modules& modules) {
-  const auto is_there = [this](uint64_t pc) { return is_in_copy(pc); };
+  const auto is_there = [this](uint64_t pc) { return is_in_recorded(pc); };
   return call_sites_.find(process, registers, modules, is_there).value_or(0);
 }
 
@@ -100,12 +100,12 @@ void RecordedProcess::caught(pid_t process, const WatchedThread& thread, int sig
   // It has claimed the slot, and has not come to giving it a cursor, which the handler needs.
   if (!lobes_->has(*slot, cursor)) return set_cursor(*slot, lobes_->start_of(*slot));
   uint64_t place = registers.rip;
-  if (!is_in_copy(place)) {
+  if (!is_in_recorded(place)) {
     const uint64_t behind_call = called_from(process, registers, modules_);
     place = behind_call == 0 ? 0 : behind_call - 1;
   }
   const auto value = static_cast<uint16_t>(signal);
-  const bool is_in_memory = is_in_copy(registers.rip) && !by_register;
+  const bool is_in_memory = is_in_recorded(registers.rip) && !by_register;
   const auto record =
       recorder::signal_record(is_in_memory ? value | abi::kCursorInMemory : value, place);
   set_cursor(*slot, lobes_->append(*slot, cursor, record));

@@ -90,9 +90,13 @@ Expected<std::shared_ptr<const ModuleFile>> ModuleFiles::read(const target::Proc
   if (file->is_left_out) {
     file->names = CLEW_TRY(target::read_linked_names(module.open_path));
   } else {
-    const auto whole = CLEW_TRY(target::ModuleFile::read(module.open_path));
+    auto whole = CLEW_TRY(target::ModuleFile::read(module.open_path));
     file->names = CLEW_TRY(whole.names());
-    CLEW_TRY(check_stack_maps(module, file->names));
+    if (front_end_ == recorder::FrontEnd::Guards) {
+      file->has_guards = recorder::Guards::are_in(CLEW_TRY(whole.image()));
+    } else {
+      CLEW_TRY(check_stack_maps(module, file->names));
+    }
     file->digest = whole.digest();
   }
   file->opens_libraries = imports_any(file->names, kOpening);
@@ -122,7 +126,8 @@ Expected<std::shared_ptr<SharedModule>> ModuleFiles::analyse(const target::Proce
   recorder::Recipe recipe = {.cursor = wanted.cursor,
                              .loops = loops_,
                              .imports = std::move(wanted.imports),
-                             .stamped = std::move(wanted.stamped)};
+                             .stamped = std::move(wanted.stamped),
+                             .front_end = front_end_};
   auto made_module = CLEW_TRY(find_or_make(module, file, recipe));
   recipe.first_id = first_id(wanted);
   const uint64_t end = uint64_t{recipe.first_id} + made_module.counts().ids;

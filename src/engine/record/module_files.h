@@ -30,6 +30,7 @@ namespace clew::engine {
 
 struct ModuleFile {
   bool is_left_out = false;      // A part of the C library, or the loader.
+  bool has_guards = false;       // Only looked for where they record.
   bool opens_libraries = false;  // It may open others while it runs.
   target::LinkedNames names{};
   target::Digest digest{};  // Of all its bytes; of one that is left out: none.
@@ -75,7 +76,10 @@ struct Wanted {
 class ModuleFiles {
  public:
   // `cache`: the folder of side files; empty: there are none.
-  ModuleFiles(recorder::Loops loops, const std::string& cache) : loops_(loops), sidecars_(cache) {}
+  ModuleFiles(recorder::Loops loops, recorder::FrontEnd front_end, const std::string& cache)
+      : loops_(loops), front_end_(front_end), sidecars_(cache) {}
+
+  [[nodiscard]] recorder::FrontEnd front_end() const { return front_end_; }
 
   // Shared with all processes that have it, and for as long as they do. Errors: Io when nothing can
   // be said of it; those of check_stack_maps().
@@ -109,6 +113,7 @@ class ModuleFiles {
   [[nodiscard]] uint32_t first_id(const Wanted& wanted) const;
 
   recorder::Loops loops_;
+  recorder::FrontEnd front_end_;
   recorder::Sidecars sidecars_;
   std::map<Key, std::shared_ptr<const ModuleFile>> files_;
   std::list<Analysed> analysed_;  // The newest is the first.

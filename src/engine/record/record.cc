@@ -79,6 +79,7 @@ class Recorder final : public WatchListener {
       : request_(request),
         notices_(notices),
         files_(request.each_iteration ? recorder::Loops::Each : recorder::Loops::Once,
+               request.by_guards ? recorder::FrontEnd::Guards : recorder::FrontEnd::Copies,
                request.cache_directory),
         snaps_(request.directory, request.limits, notices),
         conditions_(request.conditions, notices),
@@ -94,7 +95,7 @@ class Recorder final : public WatchListener {
     CLEW_TRY(conditions_.start(command_));
     allow_many_files();
     if (!CLEW_TRY(record({command_, false, request_.command}))) {
-      return fail(ErrorCode::Refused, "no function of the command can be recorded");
+      return fail(ErrorCode::Refused, nothing_recorded("the command"));
     }
     CLEW_TRY(conditions_.wait([] { return false; }));
     CLEW_TRY(launched.set_free());
@@ -235,8 +236,7 @@ class Recorder final : public WatchListener {
     const bool is_recorded = CLEW_TRY(
         record({.pid = pid, .command = who.arguments, .is_running = true, .is_over = is_over}));
     if (!is_recorded && stops.ended_by() == 0) {
-      return fail(ErrorCode::Refused,
-                  fmt::format("no function of process {} can be recorded", pid));
+      return fail(ErrorCode::Refused, nothing_recorded(fmt::format("process {}", pid)));
     }
     if (!is_recorded || stops.ended_by() != 0) return leave(stops);
     auto watch = Watch::seize_running(pid, std::move(stops), ends());
@@ -257,6 +257,11 @@ class Recorder final : public WatchListener {
     if (left && lives(pid))
       notices_.made(fmt::format("process {} runs on, and is recorded no more", pid));
     return left;
+  }
+
+  [[nodiscard]] std::string nothing_recorded(std::string_view who) const {
+    if (!request_.by_guards) return fmt::format("no function of {} can be recorded", who);
+    return fmt::format("neither {} nor a library of it has guards (clew/guards.h) [guards]", who);
   }
 
   [[nodiscard]] WatchedEnds ends() const { return {request_.signals, request_.exits}; }

@@ -22,6 +22,7 @@ struct RecordRequest {
   pid_t process = 0;
   std::string directory = ".";  // Where snaps go.
   bool each_iteration = false;  // Also of loops without a decision.
+  bool by_guards = false;       // Programs and libraries that have them, and no others.
   bool follows = true;          // Also what the command and its children execute.
   std::string cache_directory;  // Of side files (recorder/sidecar.h); empty: none is used.
   std::string group;            // Recorders of one name are asked together; empty: none.

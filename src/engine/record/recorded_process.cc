@@ -118,6 +118,7 @@ Expected<std::optional<RecordedProcess::Planned>> RecordedProcess::plan(
   known_.add((*file)->names, (*file)->is_left_out);
   if ((*file)->opens_libraries && !(*file)->is_left_out) opens_libraries_ = true;
   if ((*file)->is_left_out || !module.problem.empty()) return Nothing();
+  if (files_.front_end() == recorder::FrontEnd::Guards && !(*file)->has_guards) return Nothing();
   return Nothing(Planned{module, *file});
 }
 
@@ -138,6 +139,8 @@ Expected<void> RecordedProcess::attach(const Begun& begun) {
   if (begun.is_running && opens_libraries_) follow_loader();
   give_cursors();
   CLEW_TRY(reserve_nobodys_slot());
+  // By guards there are no copies on the stacks.
+  if (files_.front_end() == recorder::FrontEnd::Guards) return {};
   if (!answers_) answers_ = CLEW_TRY(inline_::Answers::install(*attachment_, modules_));
   for (const target::ProcessModule& module : modules_)
     hear(module, modules_);
@@ -246,7 +249,8 @@ std::vector<IdRange> RecordedProcess::taken_ids() const {
 
 Expected<void> RecordedProcess::record_module(const Planned& planned) {
   const target::ProcessModule& module = planned.module;
-  if (!answers_ && CLEW_TRY(ModuleFiles::unwinds(module, *planned.file))) {
+  const bool by_guards = files_.front_end() == recorder::FrontEnd::Guards;
+  if (!by_guards && !answers_ && CLEW_TRY(ModuleFiles::unwinds(module, *planned.file))) {
     return fail(ErrorCode::Refused,
                 fmt::format("exceptions go through {}, and cannot go through copies of its "
                             "functions with this unwinder or C library [unwinding]",
@@ -273,8 +277,12 @@ Expected<void> RecordedProcess::record_module(const Planned& planned) {
   auto windows = CLEW_TRY(write(module, *shared, room, CopiesAre::New));
   write_manifest(&described);
   CLEW_TRY(attachment_->lead_to_copies(std::move(windows), inline_::Attachment::Leads::ToCopies));
-  log_step(attachment_->pid(), "{}: {} of {} functions record ({} heads, {} bits)", module.path,
-           counts.functions, counts.functions + counts.refused, counts.heads, counts.bits);
+  if (by_guards) {
+    log_step(attachment_->pid(), "{}: recorded by its guards", module.path);
+  } else {
+    log_step(attachment_->pid(), "{}: {} of {} functions record ({} heads, {} bits)", module.path,
+             counts.functions, counts.functions + counts.refused, counts.heads, counts.bits);
+  }
   installed_.push_back({std::move(shared), std::move(described), room, planned});
   return {};
 }
@@ -282,8 +290,9 @@ Expected<void> RecordedProcess::record_module(const Planned& planned) {
 // None where reading the time is a signal.
 std::vector<recorder::StampedImport> RecordedProcess::stamped_of(
     const target::LinkedNames& names) const {
-  return attachment_->time_is_readable() ? recorder::stamped_imports(names)
-                                         : std::vector<recorder::StampedImport>();
+  const bool has_time =
+      attachment_->time_is_readable() && files_.front_end() == recorder::FrontEnd::Copies;
+  return has_time ? recorder::stamped_imports(names) : std::vector<recorder::StampedImport>();
 }
 
 // A library that is opened again where it was has its copies still there.
@@ -432,6 +441,7 @@ Expected<void> RecordedProcess::leave(pid_t process, Stops* stops) {
 }
 
 bool RecordedProcess::keeps_answers() {
+  if (files_.front_end() == recorder::FrontEnd::Guards) return false;
   if (!unwinds_) {
     unwinds_ = std::any_of(installed_.begin(), installed_.end(), [](const Installed& one) {
       return ModuleFiles::unwinds(one.planned.module, *one.planned.file).value_or(true);

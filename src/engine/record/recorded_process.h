@@ -129,6 +129,11 @@ class RecordedProcess {
     [[nodiscard]] bool has_copy_of(uint64_t pc) const {
       return pc - described.copy_address < described.code_size;
     }
+    // What is recorded runs there.
+    [[nodiscard]] bool runs_at(uint64_t pc) const {
+      const bool by_guards = described.recipe.front_end == recorder::FrontEnd::Guards;
+      return by_guards ? !is_gone && planned.module.contains(pc) : has_copy_of(pc);
+    }
     // An address of this process's copy, in what is shared.
     [[nodiscard]] uint64_t in_shared(uint64_t pc) const {
       return pc - described.copy_address + module->copy().address;
@@ -182,7 +187,7 @@ class RecordedProcess {
   [[nodiscard]] const Installed* installed_at(uint64_t pc) const;
   [[nodiscard]] bool owns(pid_t process, const user_regs_struct& registers, uint32_t slot) const;
   [[nodiscard]] user_regs_struct in_copy(pid_t process, user_regs_struct registers) const;
-  [[nodiscard]] bool is_in_copy(uint64_t pc) const;
+  [[nodiscard]] bool is_in_recorded(uint64_t pc) const;
   [[nodiscard]] uint64_t called_from(pid_t process, const user_regs_struct& registers,
                                      const Modules& modules);
   void add_modules(const Modules& modules, recorder::Snap& snap) const;
