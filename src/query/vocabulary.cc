@@ -87,15 +87,11 @@ class Reader {
     }
     Definitions result;
     for (const auto& [key, node] : parsed.table()) {
-      constexpr std::array<std::string_view, 3> kTables = {"tracepoint", "program", "outstanding"};
+      constexpr std::array<std::string_view, 4> kTables = {"tracepoint", "program", "outstanding",
+                                                           "value"};
       if (std::find(kTables.begin(), kTables.end(), key.str()) == kTables.end()) {
         return fail_at(node, fmt::format("unknown table '{}'; a vocabulary is [[tracepoint]]s, "
-                                         "[[program]]s and [[outstanding]]s",
-      const bool is_known =
-          key.str() == "tracepoint" || key.str() == "program" || key.str() == "value";
-      if (!is_known) {
-        return fail_at(node, fmt::format("unknown table '{}'; a vocabulary is [[tracepoint]]s, "
-                                         "[[program]]s and [[value]]s",
+                                         "[[program]]s, [[outstanding]]s and [[value]]s",
                                          key.str()));
       }
       CLEW_TRY(add_all(node, key.str(), result));
@@ -109,8 +105,7 @@ class Reader {
     return report_.fail(span_of(node.source(), text_.text), message);
   }
 
-  // Of [[tracepoint]], [[program]] or [[outstanding]].
-  // Of [[tracepoint]], [[program]] or [[value]].
+  // Of [[tracepoint]], [[program]], [[outstanding]] or [[value]].
   Expected<void> add_all(const toml::node& node, std::string_view key, Definitions& result) const {
     const toml::array* entries = node.as_array();
     if (entries == nullptr)
@@ -202,6 +197,8 @@ class Reader {
     }
     if (!names.empty() && names.size() <= kPlacesMax) return names;
     return fail_at(*node, fmt::format("'{}' lists from 1 to {} names", key, kPlacesMax));
+  }
+
   [[nodiscard]] Expected<ValueDefinition> value_of(const toml::table& table) const {
     constexpr std::array<std::string_view, 5> kKeys = {"name", "doc", "of", "is", "members"};
     CLEW_TRY(check_keys(table, kKeys));
@@ -570,6 +567,8 @@ const OutstandingDefinition* Vocabulary::outstanding(std::string_view name) cons
       outstandings_.begin(), outstandings_.end(),
       [name](const OutstandingDefinition& each) { return same_word(each.name, name); });
   return found == outstandings_.end() ? nullptr : &*found;
+}
+
 // Records may be texts by several definitions of a name; what is called has one of each form.
 Expected<void> Vocabulary::add(const std::string& file, ValueDefinition value) {
   for (const ValueDefinition& other : values_) {

@@ -10,8 +10,7 @@
 //     exports = { size = "arg0" }           # names, and expressions over the event's fields
 //     cause = "begin"                       # what it says of requests: query/cause.h
 //
-// And how programs hand their requests on, as [[program]] (query/socket_carriers.h). And what can
-// be outstanding:
+// What can be outstanding:
 //
 //     [[outstanding]]
 //     name = "libc.live"                    # as outstanding(…) in a query
@@ -19,6 +18,7 @@
 //     opened = "libc.allocated"             # a tracepoint, or a list
 //     until = "libc.freed"
 //     on = "address"                        # an export of both, or a list
+//
 // What values are by other names, as [[value]]:
 //
 //     [[value]]
@@ -76,6 +76,8 @@ struct OutstandingDefinition {
   std::string doc;
   std::string file;  // That defined it.
   SyntaxOutstanding what;
+};
+
 // What is written in place of an expression over its parameters.
 struct ValueDefinition {
   std::string name;
@@ -115,14 +117,11 @@ class Vocabulary {
   Expected<void> add(const std::string& file, TracepointDefinition definition);
   Expected<void> add(const std::string& file, Program program);
   Expected<void> add(OutstandingDefinition definition);
-
-  std::vector<TracepointDefinition> tracepoints_;  // In order of definition.
-  std::vector<Program> programs_;
-  std::vector<OutstandingDefinition> outstandings_;
   Expected<void> add(const std::string& file, ValueDefinition value);
 
   std::vector<TracepointDefinition> tracepoints_;  // In order of definition.
   std::vector<Program> programs_;
+  std::vector<OutstandingDefinition> outstandings_;
   std::vector<ValueDefinition> values_;
 };
 
