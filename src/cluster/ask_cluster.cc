@@ -19,10 +19,12 @@
 #include "cluster/no_rows.h"
 #include "cluster/remote_answers.h"
 #include "cluster/root.h"
+#include "cluster/shown_query.h"
 #include "cluster/subjects.h"
 #include "cluster/wait.h"
 #include "engine/query_ends.h"
 #include "engine/stop_signal.h"
+#include "plan/spread.h"
 #include "query/parse.h"
 #include "stream/pane.h"
 
@@ -45,8 +47,32 @@ constexpr uint64_t kUsualWidth = kSecond;           // Of panes that only their 
 constexpr int64_t kEventsWidth = kSecond / 2;       // Of panes of single events.
 constexpr int64_t kWindowsWidthMin = kSecond / 10;  // Of panes that windows are made from.
 
+constexpr const char* kStandsForGroups =
+    "a query that stands gives groups: single events, and what is joined between machines, have to "
+    "be taken as they come";
+
+// As far as the text says so without the types of a program: before anything is armed, so that its
+// name is free for another one.
+Expected<void> check_stands(const query::Text& text) {
+  const query::SourcePlaces places = CLEW_TRY(query::places_of_sources(text));
+  const auto parsed = query::parse(text, {});
+  const bool gives_events = parsed ? plan::sends_events(*parsed) : !places.groups;
+  if (gives_events) return fail(ErrorCode::InvalidQuery, kStandsForGroups);
+  return {};
+}
+
 std::string is_there_already(const std::string& name) {
   return fmt::format("a query '{}' is there already, or was: a name is for once", name);
+}
+
+std::string silent_text(const Status& status) {
+  const std::string names = fmt::format("{}", fmt::join(status.silent_nodes, ", "));
+  if (status.silent == 1)
+    return fmt::format("node {} is not heard any more: what it counts is missing from now on",
+                       names);
+  const uint64_t more = status.silent - status.silent_nodes.size();
+  return fmt::format("nodes {}{} are not heard any more: what they count is missing from now on",
+                     names, more == 0 ? std::string() : fmt::format(" and {} more", more));
 }
 
 class ClusterRun {
@@ -270,11 +296,7 @@ Expected<void> ClusterRun::stand(int stop_descriptor) {
       return fail(ErrorCode::Io, status->reason.empty() ? "it was ended" : status->reason);
     if (asker_->silent_ns() > kRootGone)
       return fail(ErrorCode::Io, fmt::format("the root of {} is not heard any more", request_.url));
-    if (answers_events(status->answered)) {
-      return fail(ErrorCode::InvalidQuery,
-                  "a query that stands gives groups: single events, and what is joined between "
-                  "machines, have to be taken as they come");
-    }
+    if (answers_events(status->answered)) return fail(ErrorCode::InvalidQuery, kStandsForGroups);
     const bool may_come = status->meant == 0 && now() - heard_ns_ > kNodesWait;
     stands_ = status->phase == Phase::Running && (status->armed != 0 || may_come);
     if (status->meant != 0) CLEW_TRY(check_nodes(*status));
@@ -412,9 +434,7 @@ Expected<void> ClusterRun::begin_answer(const Status& status) {
 void ClusterRun::tell_refusals(const Status& status) {
   if (status.phase == Phase::Installing) return;
   if (status.silent > std::exchange(silent_, status.silent) && !is_ending_) {
-    notices_.warning(fmt::format("{} node{} not heard any more: what {} missing from now on",
-                                 status.silent, status.silent == 1 ? " is" : "s are",
-                                 status.silent == 1 ? "it counts is" : "they count is"));
+    notices_.warning(silent_text(status));
   }
   for (const Refusal& one : status.refusals) {
     std::string text = one.nodes == 1 ? fmt::format("node {} is left out: {}", one.node, one.reason)
@@ -456,6 +476,7 @@ Expected<void> ask_cluster(const ClusterRequest& request, int stop_descriptor,
 }
 
 Expected<void> stand(const ClusterRequest& request, int stop_descriptor, engine::Notices& notices) {
+  CLEW_TRY(check_stands(request.query.text));
   const auto bus = CLEW_TRY(request.connect());
   const MachineClock clock;
   RemoteAnswers answers(*bus, clock, request.tenant, request.url);
@@ -470,7 +491,20 @@ Expected<void> stand(const ClusterRequest& request, int stop_descriptor, engine:
   return run.stand(stop_descriptor);
 }
 
-Expected<void> end_query(Bus& bus, const ClusterRequest& request) {
+namespace {
+
+std::string ended_text(const AnswerPart& part, const std::string& name, bool is_new) {
+  std::string what = is_new ? "has ended" : "had ended before";
+  if (part.want.gives == Gives::Panes && part.given != PaneRange{}) {
+    const Pane count = part.given.last - part.begun + 1;
+    what += fmt::format(" with {} interval{}", count, count == 1 ? "" : "s");
+  }
+  return fmt::format("query {} {}: {}", name, what, shown_query(part.want.text));
+}
+
+}  // namespace
+
+Expected<std::string> end_query(Bus& bus, const ClusterRequest& request) {
   const MachineClock clock;
   const std::string& name = request.name;
   RemoteAnswers answers(bus, clock, request.tenant, request.url);
@@ -481,7 +515,8 @@ Expected<void> end_query(Bus& bus, const ClusterRequest& request) {
   bool has_asked = false;
   while (true) {
     const AnswerPart part = CLEW_TRY(answers.read(name, 1, 1));
-    if (part.phase == Phase::Done || part.phase == Phase::Failed) return {};
+    if (part.phase == Phase::Done || part.phase == Phase::Failed)
+      return ended_text(part, name, has_asked);
     if (!std::exchange(has_asked, true)) CLEW_TRY(asker.begin());
     asker.end();
     if (clock.monotonic_ns() > until_ns) {

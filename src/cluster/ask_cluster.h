@@ -39,6 +39,7 @@ Expected<void> stand(const ClusterRequest& request, int stop_descriptor, engine:
 
 // Ends it (of the request only tenant, url, name and key matter), whoever has asked it; where nodes
 // want to know who asks, only the same key does. NotFound: there is none of this name.
-Expected<void> end_query(Bus& bus, const ClusterRequest& request);
+// Returns what that was, in words.
+Expected<std::string> end_query(Bus& bus, const ClusterRequest& request);
 
 }  // namespace clew::cluster

@@ -129,6 +129,7 @@ TEST_F(Cluster, GoesOnWhenANodeIsKilled) {
   for (const auto& [pane, version] : asker_->versions)
     EXPECT_EQ(asker_->partial.contains(pane), pane >= killed_in) << pane - killed_in;
   EXPECT_EQ(status().silent, 1);
+  EXPECT_THAT(status().silent_nodes, ElementsAre("b"));
   EXPECT_GE(asker_->rows.size(), 4 + 13U);
   ASSERT_TRUE(finish());
   EXPECT_EQ(asker_->rows, truth_);
@@ -272,7 +273,7 @@ TEST_F(Cluster, HasAnotherRootWhereTheStoreOfOneIsDamaged) {
   ASSERT_TRUE(store->commit());
   sqlite3* file = nullptr;
   ASSERT_EQ(sqlite3_open((folder.path() + "/clew-root.sqlite").c_str(), &file), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(file, "update query set want = x'01'", nullptr, nullptr, nullptr),
+  EXPECT_EQ(sqlite3_exec(file, "alter table query rename to other", nullptr, nullptr, nullptr),
             SQLITE_OK);
   (void)sqlite3_close(file);
   TestRoot damaged(hub().connect(), "r1", clock_, store.get());
@@ -289,6 +290,55 @@ TEST_F(Cluster, HasAnotherRootWhereTheStoreOfOneIsDamaged) {
     damaged.root.turn();
   EXPECT_TRUE(root_->root.leads());
   EXPECT_FALSE(damaged.root.leads());
+}
+
+// It costs its query alone, or its interval; the others go on.
+TEST_F(Cluster, GoesOnThoughRowsOfItsStoreCannotBeRead) {
+  const TestFolder folder;
+  std::unique_ptr<Store> store = Store::open(folder.path()).value();
+  root_ = std::make_unique<TestRoot>(hub().connect(), "r1", clock_, store.get());
+  ASSERT_TRUE(root_->root.begin());
+  add_node("a");
+  ask();
+  TestAsker other(hub().connect(), clock_,
+                  {.query = "q2", .text = kFakeText, .width_ns = kSecond, .gives = Gives::Panes});
+  ASSERT_TRUE(other.asker.begin());
+  const auto run_both = [&](int64_t duration) {
+    for (const int64_t end = clock_.now + duration; clock_.now < end; other.asker.turn())
+      step();
+  };
+  run_both(4 * kSecond);
+  root_.reset();
+  store.reset();
+  sqlite3* file = nullptr;
+  ASSERT_EQ(sqlite3_open((folder.path() + "/clew-root.sqlite").c_str(), &file), SQLITE_OK);
+  for (const char* sql : {"update query set want = x'01' where id = 'q2'",
+                          "update pane set cells = x'01' where query = 'q1' and pane ="
+                          " (select min(pane) from pane where query = 'q1')"})
+    EXPECT_EQ(sqlite3_exec(file, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sql;
+  (void)sqlite3_close(file);
+  store = Store::open(folder.path()).value();
+  root_ = std::make_unique<TestRoot>(hub().connect(), "r2", clock_, store.get());
+  ASSERT_TRUE(root_->root.begin());
+  run_both(9 * kSecond);
+  EXPECT_TRUE(root_->root.leads());
+  EXPECT_EQ(other.asker.status()->phase, Phase::Failed);
+  EXPECT_THAT(other.asker.status()->reason, HasSubstr("its row in the store cannot be read"));
+  EXPECT_THAT(root_->root.take_notes(),
+              testing::Contains(HasSubstr("query q2 is given up: its row in the store")));
+  EXPECT_THAT(status().lost,
+              ElementsAre(HasSubstr("1 interval of the store, which cannot be read: from ")));
+  ASSERT_TRUE(finish());
+  StoreAnswers answers(*store);
+  const AnswerPart part = answers.read("q1", 1, 1'000).value();
+  EXPECT_GT(part.panes.size(), 9U);
+  EXPECT_FALSE(answers.read("q2", 1, 1));
+  const std::vector<AnswerSummary> all = answers.list().value();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1].query, "q2");
+  EXPECT_EQ(all[1].phase, Phase::Failed);
+  EXPECT_THAT(all[1].refused, HasSubstr("cannot be read"));
+  root_.reset();
 }
 
 // What a store has is its root's: nodes would forget what is nowhere else.

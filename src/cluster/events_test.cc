@@ -24,8 +24,8 @@
 #include "answer/event_table.h"
 #include "answer/row_batch.h"
 #include "cluster/answered_rows.h"
-#include "cluster/bus_faulty.h"
 #include "cluster/bus_local.h"
+#include "cluster/world_by_seed.h"
 #include "cluster/world_testing.h"
 #include "plan/joined.h"
 #include "plan/spread.h"
@@ -455,54 +455,19 @@ TEST(ClusterSpread, JoinsRunWhereTheirEventsAre) {
 
 // --- with faults ---------------------------------------------------------------------------------
 
-Faults faults_by(std::mt19937_64& random) {
-  const auto up_to = [&random](double most) {
-    return std::uniform_real_distribution<>(0, most)(random);
-  };
-  return {.lose = up_to(0.3),
-          .twice = up_to(0.3),
-          .late = up_to(0.3),
-          .disconnect = up_to(0.02),
-          .fail_before = up_to(0.2),
-          .fail_after = up_to(0.2),
-          .behind = up_to(0.3),
-          .steps_max = 20};
-}
-
-class FaultyEvents {
+class FaultyEvents : public WorldBySeed<EventNode, EventAsker> {
  public:
-  explicit FaultyEvents(uint64_t seed) : random_(seed), hub_(seed, faults_by(random_)) {
-    begin_root();
-    for (const char* name : {"a", "b", "c"})
-      begin_node(name);
+  explicit FaultyEvents(uint64_t seed) : WorldBySeed(seed) {
     const bool is_join = seed % 2 == 1;
-    asker_ = std::make_unique<EventAsker>(hub_.connect("asker"), clock_,
-                                          is_join ? kJoinText : kEventsText, Gives::Events);
-    (void)asker_->asker.begin();
+    begin_all(std::make_unique<EventAsker>(hub_.connect("asker"), clock_,
+                                           is_join ? kJoinText : kEventsText, Gives::Events));
   }
 
-  void run() {
-    for (int i = 0; i < 300; ++i) {
-      step();
-      happen();
-    }
-  }
-  // Nothing goes wrong any more. False: it does not end.
-  bool finish() {
-    hub_.heal();
-    for (const char* name : {"a", "b", "c", "root", "asker"})
-      hub_.cut(name, false);
-    if (!root_) begin_root();
-    for (int i = 0; i < 200; ++i)
-      step();
-    asker_->asker.end();
-    for (int i = 0; i < 1'200 && !asker_->asker.is_done(); ++i)
-      step();
+  void end() {
     collect::Losses losses;
     asker_->rows->finish(losses);
     const auto late = losses.missed.find(collect::kMissedTooLate);
     late_ = late == losses.missed.end() ? 0 : late->second;
-    return asker_->asker.is_done();
   }
 
   void check() const {
@@ -565,59 +530,16 @@ class FaultyEvents {
              pane_of(event) <= gap.panes.last;
     });
   }
-  bool chance(uint32_t in) { return random_() % in == 0; }
-  void step() {
-    clock_.now += kTurn;
-    hub_.step();
-    if (root_) root_->root.turn();
-    for (auto& [name, each] : nodes_)
-      each->node.turn();
-    asker_->asker.turn();
-    asker_->take();
+  std::unique_ptr<EventNode> new_node(const std::string& name, uint64_t incarnation) override {
+    return std::make_unique<EventNode>(hub_.connect(name), name, clock_, truth_, incarnation);
   }
-  void happen() {
-    if (root_ && chance(150)) {
-      root_.reset();
-      store_.reset();
-    } else if (!root_ && chance(40)) {
-      begin_root();
-    }
-    if (chance(400)) hub_.lose_disk();
-    for (const char* name : {"a", "b", "c", "root", "asker"}) {
-      if (chance(200)) hub_.cut(name, true);
-      if (chance(30)) hub_.cut(name, false);
-    }
-    if (chance(250)) {
-      nodes_.erase("c");
-      killed_.insert("c");
-      begin_node("c");
-    }
-  }
-  void begin_root() {
-    store_ = Store::open(folder_.path()).value();
-    root_ = std::make_unique<TestRoot>(hub_.connect("root"), "r" + std::to_string(++roots_), clock_,
-                                       store_.get());
-    while (!root_->root.begin())
-      hub_.step();
-  }
-  void begin_node(const std::string& name) {
-    nodes_[name] =
-        std::make_unique<EventNode>(hub_.connect(name), name, clock_, truth_, ++incarnations_);
-    (void)nodes_[name]->node.begin();
+  void happen() override {
+    happen_to_root();
+    happen_to_connections();
+    if (chance(250)) kill_node_c();
   }
 
-  std::mt19937_64 random_;
-  FaultyHub hub_;
-  TestClock clock_;
   Events truth_;
-  std::set<std::string> killed_;
-  TestFolder folder_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<TestRoot> root_;
-  std::map<std::string, std::unique_ptr<EventNode>> nodes_;
-  std::unique_ptr<EventAsker> asker_;
-  uint64_t roots_ = 0;
-  uint64_t incarnations_ = 0;
   uint64_t late_ = 0;
 };
 
@@ -625,8 +547,9 @@ TEST(FaultyClusterEvents, AreThereOnceAndJoinedOnce) {
   const auto [first, last] = seeds();
   for (uint64_t seed = first; seed <= last; ++seed) {
     FaultyEvents world(seed);
-    world.run();
-    ASSERT_TRUE(world.finish()) << "seed " << seed;
+    world.run(300);
+    ASSERT_TRUE(world.finish(200)) << "seed " << seed;
+    world.end();
     world.check();
     ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
   }

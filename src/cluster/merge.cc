@@ -229,7 +229,7 @@ std::vector<NodeGap> Merge::unsure() const {
   for (auto life = members_.begin(); life != members_.end();) {
     const std::string& node = life->first.first;
     bool may_be_there = !knows_lives_;
-    bool is_whole = true;
+    bool is_whole = !begins_anew_;
     std::optional<Pane> last;
     for (; life != members_.end() && life->first.first == node; ++life) {
       const Member& member = life->second;
@@ -325,7 +325,12 @@ Expected<void> Merge::restore(const StoredAnswer& stored) {
     member.losses = CLEW_TRY(aggregate::table_of(one.losses)).losses;
   }
   for (const StoredPane& one : stored.panes) {
-    Open open{.table = CLEW_TRY(aggregate::table_of(one.table)),
+    auto table = aggregate::table_of(one.table);
+    if (!table) {
+      unreadable_.push_back(one.pane);
+      continue;
+    }
+    Open open{.table = std::move(*table),
               .version = std::max<uint64_t>(one.version, 1) - 1,
               .is_changed = false,
               .bytes = one.table.size()};
@@ -365,6 +370,10 @@ void Merge::go_on_without_store(const Marks* marks) {
   if (marks == nullptr) return;
   for (const MemberMark& one : marks->members)
     members_[{one.node, one.incarnation}].was_there = true;
+}
+
+void Merge::begin_without_store() {
+  lacks_store_ = begins_anew_ = true;
 }
 
 size_t Merge::kept_bytes() const {

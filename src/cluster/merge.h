@@ -79,9 +79,10 @@ class Merge {
   // Puts what has changed since saved() into the store's next commit.
   void save(Store& store, const std::string& query) const;
   void saved();
-  // What a root before had merged. Panes that it gave are given again, as they were. Once, at
-  // first.
+  // What a root before had merged. Panes that it gave are given again, as they were, but for those
+  // whose tables cannot be read. Once, at first. Errors: what has no pane cannot be read.
   Expected<void> restore(const StoredAnswer& stored);
+  [[nodiscard]] const std::vector<Pane>& unreadable() const { return unreadable_; }
 
   // What a root without a store leaves to the next one, of what was given up to this pane.
   [[nodiscard]] std::vector<MemberMark> marks(Pane given) const;
@@ -90,6 +91,8 @@ class Merge {
   // What a root before has merged is in its store, which is not here. `marks`: the lives of nodes
   // that it knew; null: nobody knows them. Once, at first.
   void go_on_without_store(const Marks* marks);
+  // The same, where not even the query's keys are here: nodes begin anew.
+  void begin_without_store();
 
   // Forgets all tables of given panes but so many; corrections of them come no more.
   void keep(size_t panes);
@@ -158,6 +161,7 @@ class Merge {
   Gives gives_;
   bool lacks_store_ = false;  // Of a root before,
   bool knows_lives_ = false;  // and which lives that has known.
+  bool begins_anew_ = false;  // Of the first pane of each life a part is missing.
   std::map<Who, Member> members_;
   std::map<Pane, Open> panes_;
   std::optional<aggregate::Table> total_;  // Of single events without rows.
@@ -168,6 +172,7 @@ class Merge {
   uint64_t late_ = 0;
   uint64_t repeated_ = 0;
   std::vector<NodeGap> left_out_;
+  std::vector<Pane> unreadable_;  // Of the store. They ascend.
 };
 
 }  // namespace clew::cluster

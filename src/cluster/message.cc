@@ -79,10 +79,10 @@ auto fields_of_asking(T& value) {
     auto& [reason, node, nodes] = value;
     return std::tie(reason, node, nodes);
   } else if constexpr (std::is_same_v<Plain, Status>) {
-    auto& [query, phase, reason, answered, asker, nodes, meant, armed, silent, labels, refusals,
-           lost, gaps, root, has_store, first_row, rows] = value;
-    return std::tie(query, phase, reason, answered, asker, nodes, meant, armed, silent, labels,
-                    refusals, lost, gaps, root, has_store, first_row, rows);
+    auto& [query, phase, reason, answered, asker, nodes, meant, armed, silent, silent_nodes, labels,
+           refusals, lost, gaps, root, has_store, first_row, rows] = value;
+    return std::tie(query, phase, reason, answered, asker, nodes, meant, armed, silent,
+                    silent_nodes, labels, refusals, lost, gaps, root, has_store, first_row, rows);
   } else if constexpr (std::is_same_v<Plain, NodeGap>) {
     auto& [node, panes] = value;
     return std::tie(node, panes);

@@ -29,7 +29,7 @@
 
 namespace clew::cluster {
 
-inline constexpr uint16_t kMessageVersion = 3;
+inline constexpr uint16_t kMessageVersion = 4;
 inline constexpr size_t kQueryTextMax = 64 << 10;
 inline constexpr size_t kChunkBytesMax = 512 << 10;
 inline constexpr uint32_t kChunksMax = 2048;  // Of 512 KiB: one whole is at most 1 GiB.
@@ -356,14 +356,15 @@ struct Refusal {
 struct Status {
   std::string query{};
   Phase phase = Phase::Installing;
-  std::string reason{};               // Why it failed.
-  std::string answered{};             // NodeQuery::answered, of whoever was armed first.
-  std::string asker{};                // Whose query it is.
-  uint64_t nodes = 0;                 // That are there,
-  uint64_t meant = 0;                 // that have the labels,
-  uint64_t armed = 0;                 // that count,
-  uint64_t silent = 0;                // and that are not heard any more.
-  std::vector<std::string> labels{};  // Where no node is meant, some that nodes have: zone=a.
+  std::string reason{};                     // Why it failed.
+  std::string answered{};                   // NodeQuery::answered, of whoever was armed first.
+  std::string asker{};                      // Whose query it is.
+  uint64_t nodes = 0;                       // That are there,
+  uint64_t meant = 0;                       // that have the labels,
+  uint64_t armed = 0;                       // that count,
+  uint64_t silent = 0;                      // and that are not heard any more,
+  std::vector<std::string> silent_nodes{};  // some of which are these.
+  std::vector<std::string> labels{};        // Where no node is meant, some that nodes have: zone=a.
   std::vector<Refusal> refusals{};
   std::vector<std::string> lost{};  // What the answer lacks, in words,
   std::vector<NodeGap> gaps{};      // and which panes of whom.

@@ -136,6 +136,7 @@ inline Status example_status() {
           .meant = 2,
           .armed = 1,
           .silent = 2,
+          .silent_nodes = {"n-2", "n-3"},
           .labels = {"zone=a"},
           .refusals = {{.reason = "no function 'f'", .node = "n-1", .nodes = 2}},
           .lost = {"what node a has"},

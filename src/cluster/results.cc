@@ -41,20 +41,39 @@ std::string name_of(const AnswerSummary& summary) {
   return "";
 }
 
-// Those of a part; the first one says which there are.
-Expected<void> give_panes(const AnswerPart& part, AnsweredRows& rows) {
+// Those of a part; the first one says which there are. `unread`: intervals that cannot be read.
+void give_panes(const AnswerPart& part, AnsweredRows& rows, std::vector<std::string>& unread) {
   const stream::Panes panes{.epoch_ns = part.want.epoch_ns, .width_ns = part.want.width_ns};
   const bool is_over = part.phase == Phase::Done;
   for (const AnswerPane& one : part.panes) {
-    const aggregate::Table table = CLEW_TRY(aggregate::table_of(one.table));
-    CLEW_TRY(rows.take(
-        table, {.number = static_cast<uint64_t>(one.pane - part.begun) + 1,
-                .partial = one.pane == part.begun || (is_over && one.pane == part.given.last) ||
-                           has_gap(part.gaps, one.pane),
-                .begin_ns = panes.begin(one.pane),
-                .end_ns = panes.end(one.pane)}));
+    const auto number = static_cast<uint64_t>(one.pane - part.begun) + 1;
+    const auto table = aggregate::table_of(one.table);
+    const auto taken =
+        table ? rows.take(*table, {.number = number,
+                                   .partial = one.pane == part.begun ||
+                                              (is_over && one.pane == part.given.last) ||
+                                              has_gap(part.gaps, one.pane),
+                                   .begin_ns = panes.begin(one.pane),
+                                   .end_ns = panes.end(one.pane)})
+              : Expected<void>(tl::unexpected(table.error()));
+    if (!taken)
+      unread.push_back(
+          fmt::format("interval {}, which cannot be read: {}", number, taken.error().message));
   }
-  return {};
+}
+
+// What was asked for is not among what there is.
+Expected<void> check_intervals(const AnswerPart& part, const ResultsWanted& wanted) {
+  if (part.want.gives != Gives::Panes || !part.panes.empty()) return {};
+  if (part.given == PaneRange{}) return fail(ErrorCode::NotFound, "it has no interval yet");
+  const auto first = static_cast<uint64_t>(part.given.first - part.begun) + 1;
+  const auto last = static_cast<uint64_t>(part.given.last - part.begun) + 1;
+  if (wanted.first <= last && wanted.last >= first) return {};
+  const bool is_behind = wanted.first > last;
+  return fail(ErrorCode::NotFound,
+              fmt::format("interval {} of '{}' is not there: {} to {} are; the nearest is {}",
+                          is_behind ? wanted.first : wanted.last, wanted.query, first, last,
+                          is_behind ? last : first));
 }
 
 // Of all nodes.
@@ -142,6 +161,7 @@ Expected<void> show_results(Answers& answers, const ResultsWanted& wanted, outpu
                 "windows and events are put together from all that was sent: of this query no "
                 "intervals can be chosen");
   }
+  if (are_some) CLEW_TRY(check_intervals(*part, wanted));
   const query::SourcePlaces places =
       CLEW_TRY(query::places_of_sources({.name = "query", .text = part->want.text}));
   const auto rows = CLEW_TRY(AnsweredRows::of(part->answered, sink, places.every_ns.has_value()));
@@ -151,13 +171,15 @@ Expected<void> show_results(Answers& answers, const ResultsWanted& wanted, outpu
     const aggregate::Table total = CLEW_TRY(aggregate::table_of(part->total));
     CLEW_TRY(rows->take_all(total));
   }
-  CLEW_TRY(give_panes(*part, *rows));
+  std::vector<std::string> unread;
+  give_panes(*part, *rows, unread);
   while (!part->is_last) {
     const uint64_t next = static_cast<uint64_t>(part->panes.back().pane - part->begun) + 2;
     part = CLEW_TRY(answers.read(wanted.query, next, wanted.last));
-    CLEW_TRY(give_panes(*part, *rows));
+    give_panes(*part, *rows, unread);
   }
   collect::Losses losses = CLEW_TRY(all_losses_of(*part));
+  losses.lost.insert(losses.lost.end(), unread.begin(), unread.end());
   if (const auto forgotten = forgotten_text(*part, wanted)) losses.lost.push_back(*forgotten);
   rows->finish(losses);
   sink.finish(losses);

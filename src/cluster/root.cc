@@ -205,6 +205,9 @@ bool Root::recall(const Ask& said) {
                       .signature = said.signature});
   asked.install_ns = said.install_ns;
   asked.is_announced = false;
+  // With the keys of a query that a root before has answered in part.
+  asked.lacks_store = !said.root.empty() && said.root != options_.name;
+  if (asked.lacks_store) asked.merge.begin_without_store();
   // The keys were lost, and what nodes have sent for it was left out.
   if (passed_by_.contains(said.query)) {
     told_log_ += 2;  // Another number, by which they send it again.
@@ -474,6 +477,7 @@ Expected<void> Root::write() {
   for (auto& [query, asked] : asked_) {
     GapsCut cut;  // Status::lost names it.
     has_news = store_exported(asked) || has_news;
+    if (asked.is_unreadable) continue;
     const bool is_as_stored =
         asked.stored_phase == asked.phase && asked.is_answered_stored != asked.answered.empty();
     if (!asked.has_merged && asked.out.empty() && is_as_stored) continue;

@@ -111,8 +111,9 @@ class Root {
     std::optional<Pane> heard{};
     std::deque<std::pair<uint64_t, Pane>> unheard{};
     std::optional<Pane> told{};
-    size_t told_lives = 0;     // Of nodes, where there is one.
-    bool lacks_store = false;  // What a root before has merged is in its store, which is away.
+    size_t told_lives = 0;       // Of nodes, where there is one.
+    bool is_unreadable = false;  // What the store has of it, which stays there as it is.
+    bool lacks_store = false;    // What a root before has merged is in its store, which is away.
     std::optional<Phase> stored_phase{};
     bool is_answered_stored = false;
     bool has_merged = false;       // Since the last commit.
@@ -141,6 +142,8 @@ class Root {
   [[nodiscard]] Expected<std::optional<Marks>> marks_of(const Asked& asked);
   Expected<void> name_what_another_took(Asked& asked);
   Expected<void> restore(const StoredAnswer& stored);
+  Expected<void> restore_all();
+  void give_up(const std::string& query, const std::string& why);
   void commit();
   Expected<void> write();
   [[nodiscard]] bool is_listened_to(const Asked& asked) const;
@@ -179,6 +182,7 @@ class Root {
   void take_beats();
   [[nodiscard]] bool is_ahead(const Beat& said) const;
   void keep_lost(const std::string& node);
+  void tell_unreadable(Asked& asked);
   void take(const Entry& entry);
   [[nodiscard]] bool is_near(const Asked& asked, Pane pane) const;
   // Queries.

@@ -123,15 +123,41 @@ Expected<void> Root::take_over() {
       if (control) CLEW_TRY(go_on(add(*control)));
     }
   }
-  if (store_ != nullptr) {
-    for (const AnswerSummary& one : CLEW_TRY(store_->list())) {
-      if (one.phase == Phase::Done || one.phase == Phase::Failed) continue;
-      const StoredAnswer stored = CLEW_TRY(store_->read_recent(one.query, kPanesKept));
-      CLEW_TRY(restore(stored));
-    }
-  }
+  if (store_ != nullptr) CLEW_TRY(restore_all());
   if (!asked_.empty()) settled_ns_ = clock_.monotonic_ns() + options_.silent_ns;
   return {};
+}
+
+// One that cannot be read costs its query alone.
+Expected<void> Root::restore_all() {
+  for (const AnswerSummary& one : CLEW_TRY(store_->list())) {
+    const bool is_over = one.phase == Phase::Done || one.phase == Phase::Failed;
+    if (is_over && !asked_.contains(one.query)) continue;
+    const auto stored = store_->read_recent(one.query, kPanesKept);
+    if (!stored && stored.error().code != ErrorCode::Refused) return tl::unexpected(stored.error());
+    if (stored && is_over) continue;
+    const auto restored =
+        stored ? restore(*stored) : Expected<void>(tl::unexpected(stored.error()));
+    if (!restored) give_up(one.query, restored.error().message);
+  }
+  return {};
+}
+
+// What was merged of it is not known, so that anything more might be counted twice.
+void Root::give_up(const std::string& query, const std::string& why) {
+  notes_.push_back(fmt::format("query {} is given up: {}", query, why));
+  const auto found = asked_.find(query);
+  if (found == asked_.end()) return;
+  Asked& asked = found->second;
+  asked.merge = Merge(asked.want.gives);
+  asked.out.clear();
+  asked.is_unreadable = true;
+  asked.phase = Phase::Failed;
+  asked.reason = why;
+  asked.ended_ns = clock_.monotonic_ns();
+  asked.want.is_wanted = false;
+  asked.is_announced = false;
+  asked.has_news = true;
 }
 
 // What a root has left that had no store, or has taken it along.
@@ -144,8 +170,10 @@ Expected<std::optional<Marks>> Root::marks_of(const Asked& asked) {
 
 // Behind a root that had no store, or whose store is another one.
 Expected<void> Root::go_on(Asked& asked) {
-  const bool is_stored = store_ != nullptr && store_->read_head(asked.want.query);
-  if (is_stored) return {};
+  if (store_ != nullptr) {
+    const auto stored = store_->read_head(asked.want.query);
+    if (stored || stored.error().code == ErrorCode::Refused) return {};
+  }
   const std::optional<Marks> marks = CLEW_TRY(marks_of(asked));
   if (asked.want.has_store) {
     asked.lacks_store = true;
@@ -192,6 +220,7 @@ Expected<void> Root::restore(const StoredAnswer& stored) {
   asked.merge = Merge(asked.want.gives);
   CLEW_TRY(asked.merge.restore(stored));
   asked.lost = stored.query.lost;
+  if (!asked.merge.unreadable().empty()) tell_unreadable(asked);
   asked.dropped = stored.query.dropped;
   asked.begun = stored.query.begun;
   asked.exported = stored.exported;

@@ -24,6 +24,7 @@ namespace clew::cluster {
 namespace {
 
 constexpr size_t kRefusalsTold = 20;
+constexpr size_t kSilentTold = 8;
 constexpr size_t kRangesTold = 8;  // Of a node.
 constexpr size_t kLostTold = 20;
 constexpr size_t kLostKept = 100;  // Of nodes that were begun anew.
@@ -66,6 +67,24 @@ void Root::keep_lost(const std::string& node) {
     said->second.lost.clear();
     said->second.merged.clear();
   }
+}
+
+// Intervals of the store that are damaged.
+void Root::tell_unreadable(Asked& asked) {
+  std::vector<PaneRange> ranges;
+  for (const Pane pane : asked.merge.unreadable()) {
+    if (!ranges.empty() && ranges.back().last + 1 == pane) {
+      ranges.back().last = pane;
+    } else {
+      ranges.push_back({.first = pane, .last = pane});
+    }
+  }
+  const size_t count = asked.merge.unreadable().size();
+  const std::string text =
+      fmt::format("{} interval{} of the store, which cannot be read: from {}", count,
+                  count == 1 ? "" : "s", times_of(ranges, panes_of(asked.want)));
+  asked.lost.push_back(text);
+  notes_.push_back(fmt::format("query {} has lost {}", asked.want.query, text));
 }
 
 // Two that are heard by turns have one name: they hear it by the answers to their beats, and the
@@ -198,7 +217,7 @@ Status Root::status_of(const Asked& asked) const {
   for (const auto& [node, said] : asked.nodes) {
     const auto member = members_.find(node);
     const bool is_silent = member == members_.end() || !is_alive(member->second);
-    if (is_silent) ++status.silent;
+    if (is_silent && status.silent++ < kSilentTold) status.silent_nodes.push_back(node);
     if (!is_silent && counts(said.state)) ++status.armed;
     if (!said.reason.empty()) refuse(node, said.reason);
   }

@@ -181,6 +181,13 @@ std::optional<Pane> pane_in(sqlite3_stmt* statement, int column) {
   return sqlite3_column_int64(statement, column);
 }
 
+// Refused: of another version, or damaged.
+Expected<Control> want_in(sqlite3_stmt* statement, int column) {
+  auto want = read_as<Control>(bytes_in(statement, column));
+  if (want) return want;
+  return fail(ErrorCode::Refused, "its row in the store cannot be read: " + want.error().message);
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < text.size();) {
@@ -325,21 +332,26 @@ Expected<std::vector<AnswerSummary>> Store::list() {
   const Statement queries = database_->prepare(
       "select want, phase, (select count(*) from pane where query = id and pane <= given and"
       " pane > coalesce((select pane from forgotten where query = id), pane - 1)),"
-      " begun, given, refused from query order by id");
+      " begun, given, refused, id from query order by id");
   while (database_->step(queries.get())) {
     sqlite3_stmt* const row = queries.get();
-    const Control want = CLEW_TRY(read_as<Control>(bytes_in(row, 0)));
-    const stream::Panes panes{.epoch_ns = want.epoch_ns, .width_ns = want.width_ns};
+    const auto want = want_in(row, 0);
+    if (!want) {
+      all.push_back(
+          {.query = text_in(row, 6), .phase = Phase::Failed, .refused = want.error().message});
+      continue;
+    }
+    const stream::Panes panes{.epoch_ns = want->epoch_ns, .width_ns = want->width_ns};
     const auto begun = pane_in(row, 3);
     const auto given = pane_in(row, 4);
-    all.push_back({.query = want.query,
+    all.push_back({.query = want->query,
                    .phase = static_cast<Phase>(sqlite3_column_int(row, 1)),
-                   .is_standing = want.is_standing,
+                   .is_standing = want->is_standing,
                    .intervals = static_cast<uint64_t>(sqlite3_column_int64(row, 2)),
                    .begun_ns = begun ? panes.begin(*begun) : 0,
                    .given_ns = begun && given ? panes.end(*given) : 0,
                    .refused = text_in(row, 5),
-                   .text = want.text});
+                   .text = want->text});
   }
   if (database_->failed()) return database_->take_problem();
   return all;
@@ -354,7 +366,7 @@ Expected<StoredAnswer> Store::read_head(const std::string& name) {
   if (!is_there) return fail(ErrorCode::NotFound, fmt::format("no query '{}'", name));
   StoredAnswer answer;
   StoredQuery& query = answer.query;
-  query.want = CLEW_TRY(read_as<Control>(bytes_in(one.get(), 0)));
+  query.want = CLEW_TRY(want_in(one.get(), 0));
   query.phase = static_cast<Phase>(sqlite3_column_int(one.get(), 1));
   query.answered = text_in(one.get(), 2);
   query.schema = array_in<std::tuple_size_v<Digest>>(one.get(), 3);
@@ -476,7 +488,9 @@ Expected<std::vector<StoredSpan>> Store::spans() {
       "select want, phase, given, (select min(pane) from pane where query = id) from query");
   while (database_->step(queries.get())) {
     sqlite3_stmt* const row = queries.get();
-    all.push_back({.want = CLEW_TRY(read_as<Control>(bytes_in(row, 0))),
+    const auto want = want_in(row, 0);
+    if (!want) continue;  // It stays as it is.
+    all.push_back({.want = *want,
                    .phase = static_cast<Phase>(sqlite3_column_int(row, 1)),
                    .given = pane_in(row, 2),
                    .first = pane_in(row, 3)});

@@ -76,7 +76,7 @@ class Store {
   ~Store();
 
   // With so many of the last panes that were given, and all behind them. NotFound: there is no such
-  // query.
+  // query. Here and below Refused: its row is damaged, or of another version.
   Expected<StoredAnswer> read_recent(const std::string& query, size_t panes);
   // All but the panes. NotFound: there is no such query.
   Expected<StoredAnswer> read_head(const std::string& query);
@@ -85,7 +85,9 @@ class Store {
   // Some of these, in order: until they have so many bytes, and at least one.
   Expected<std::vector<StoredPane>> read_panes(const std::string& query, const PaneRange& range,
                                                size_t bytes);
+  // A query whose row cannot be read has failed, and says so in AnswerSummary::refused.
   Expected<std::vector<AnswerSummary>> list();
+  // But for those whose row cannot be read.
   Expected<std::vector<StoredSpan>> spans();
   // What is in use.
   Expected<uint64_t> bytes();

@@ -88,12 +88,13 @@ Expected<int> end(const ResultsArguments& arguments) {
   std::optional<cluster::SigningKey> key;
   if (!arguments.sign_with.empty()) key = CLEW_TRY(cluster::SigningKey::read(arguments.sign_with));
   const auto bus = CLEW_TRY(connect(arguments.cluster, "results"));
-  CLEW_TRY(cluster::end_query(*bus, {.query = {},
-                                     .tenant = arguments.cluster.tenant,
-                                     .connect = {},
-                                     .url = shown_url(arguments.cluster),
-                                     .name = arguments.query,
-                                     .key = key ? &*key : nullptr}));
+  const std::string ended = CLEW_TRY(cluster::end_query(*bus, {.query = {},
+                                                               .tenant = arguments.cluster.tenant,
+                                                               .connect = {},
+                                                               .url = shown_url(arguments.cluster),
+                                                               .name = arguments.query,
+                                                               .key = key ? &*key : nullptr}));
+  Console(false).made(ended);
   return kExitAnswered;
 }
 
