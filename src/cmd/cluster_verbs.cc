@@ -241,7 +241,7 @@ Expected<void> run_root(const RootArguments& arguments) {
   Console console(arguments.is_quiet);
   CLEW_TRY(root.begin());
   console.armed(fmt::format("a root is there for {}", shown_url(arguments.cluster)));
-  if (fetched) console.made(fmt::format("metrics are at port {}, /metrics", fetched->port()));
+  if (fetched) console.made(fmt::format("metrics are at {}", fetched->url()));
   while (!cluster::is_readable(stop.get())) {
     std::vector<pollfd> descriptors = {{.fd = root.descriptor(), .events = POLLIN, .revents = 0},
                                        {.fd = stop.get(), .events = POLLIN, .revents = 0}};

@@ -95,7 +95,7 @@ Expected<void> MetricPlaces::open(const MetricArguments& arguments, const output
     pushed_ = std::make_unique<Pushed>(std::move(push), output::otlp_about(about, name), notes);
   if (arguments.prometheus.empty()) return {};
   auto server = CLEW_TRY(metrics::Server::start(arguments.prometheus));
-  notes.write(fmt::format("clew: metrics are at port {}, /metrics\n", server->port()));
+  notes.write(fmt::format("clew: metrics are at {}\n", server->url()));
   notes.flush();
   fetched_ = std::make_unique<Fetched>(std::move(server), name);
   return {};

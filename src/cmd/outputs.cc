@@ -17,8 +17,12 @@
 namespace clew::cmd {
 namespace {
 
-Expected<FileDescriptor> open_file(const std::string& file) {
+// `is_new`: it was not there.
+Expected<FileDescriptor> open_file(const std::string& file, bool& is_new) {
   if (file == kStandardOutput) return FileDescriptor(dup(STDOUT_FILENO));
+  FileDescriptor made(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  is_new = made.valid();
+  if (is_new) return made;
   FileDescriptor descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
   if (descriptor.valid()) return descriptor;
   return fail(ErrorCode::Io, fmt::format("cannot write {}: {}", file, error_text(errno)));
@@ -75,12 +79,22 @@ class Outputs::Notes final : public output::ByteSink {
 class Outputs::One {
  public:
   One(std::string file, Notes& notes) : file_(std::move(file)), notes_(notes) {}
+  One(const One&) = delete;
+  One& operator=(const One&) = delete;
+  // A file that was made for an answer which never began goes, if nothing is in it.
+  ~One() {
+    struct stat ours {};
+    struct stat there {};
+    const bool is_bare = is_new_ && !is_empty_ && is_regular(ours) && ours.st_size == 0;
+    if (!is_bare || stat(file_.c_str(), &there) != 0) return;
+    if (ours.st_dev == there.st_dev && ours.st_ino == there.st_ino) (void)unlink(file_.c_str());
+  }
 
   Expected<void> open(const output::FormatRow& format, const output::About& about) {
     format_ = &format;
     output::SinkOptions options{.format = format.format, .about = about};
     if (format.open != nullptr) return open_by_name(format, options);
-    descriptor_ = CLEW_TRY(open_file(file_));
+    descriptor_ = CLEW_TRY(open_file(file_, is_new_));
     if (isatty(descriptor_.get()) == 1) {
       options.redraw = true;
       options.terminal = descriptor_.get();
@@ -157,7 +171,8 @@ class Outputs::One {
   std::string file_;
   const output::FormatRow* format_ = nullptr;  // In the registry.
   FileDescriptor descriptor_;
-  bool is_empty_ = false;
+  bool is_new_ = false;                    // We have made it.
+  bool is_empty_ = false;                  // We have emptied it.
   std::optional<Error> problem_;           // As it was emptied.
   std::optional<output::FileSink> bytes_;  // None: the sink has the file itself.
   Notes& notes_;

@@ -101,6 +101,33 @@ TEST_F(OutputFiles, StayAsTheyWereWhenOneFormatCannotTakeTheAnswer) {
   EXPECT_EQ(text_of(path("a.csv")), "of yesterday");
 }
 
+TEST_F(OutputFiles, AreNotThereWhereNoAnswerBegan) {
+  write(path("old.csv"), "");
+  {
+    Outputs outputs;
+    const std::vector<std::string> files = {path("new.csv"), path("old.csv"), path("b.folded")};
+    ASSERT_TRUE(outputs.open({.files = files, .format = ""}));
+    const Expected<void> accepted = outputs.accept(kColumns);
+    ASSERT_FALSE(accepted);
+    EXPECT_TRUE(outputs.close(&accepted.error()).empty());
+  }
+  EXPECT_FALSE(Outputs().open({.files = {path("c.csv"), path("c.csv")}, .format = ""}));
+  for (const char* name : {"new.csv", "b.folded", "c.csv"})
+    EXPECT_FALSE(fs::exists(path(name))) << name;
+  EXPECT_TRUE(fs::exists(path("old.csv"))) << "it is not ours";
+}
+
+// An answer may have no rows.
+TEST_F(OutputFiles, AreThereWhereAnAnswerBegan) {
+  {
+    Outputs outputs;
+    ASSERT_TRUE(outputs.open({.files = {path("a.folded")}, .format = ""}));
+    outputs.sink().begin(kColumns, output::RowMode::Table);
+    EXPECT_TRUE(outputs.close(nullptr).empty());
+  }
+  EXPECT_TRUE(fs::exists(path("a.folded")));
+}
+
 TEST_F(OutputFiles, ThatAreOneFileAreRefused) {
   write(path("a.csv"), "of yesterday");
   fs::create_hard_link(path("a.csv"), path("same.json"));

@@ -356,7 +356,12 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     auto state = std::make_unique<State>(std::move(*arena), process);
     state->options = options;
     state->gadgets = gadgets;
-    state->geometry = CLEW_TRY(add_session(state->arena, options));
+    auto geometry = add_session(state->arena, options);
+    if (!geometry) {
+      return fail(geometry.error().code,
+                  fmt::format("process {}: {}", pid, geometry.error().message));
+    }
+    state->geometry = *geometry;
     if (load && !is_shared && !adopts_copies(state->arena, options))
       begin_loads(target, state->arena, *load);
     if (!load) stop_loads(state->arena);

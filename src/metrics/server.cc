@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "metrics/server.h"
 
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
@@ -12,10 +13,12 @@
 
 #include <fmt/format.h>
 #include <httplib.h>
+#include <netdb.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/error_text.h"
 #include "base/file_descriptor.h"
 #include "metrics/threads.h"
 
@@ -57,7 +60,10 @@ class Server::Http {
     if (listener_.joinable()) listener_.join();
   }
 
+  // False: errno says why, where it is not 0.
   bool listen(const std::string& host, int port) {
+    host_ = host;
+    errno = 0;
     port_ =
         port == 0 ? server_.bind_to_any_port(host) : (server_.bind_to_port(host, port) ? port : -1);
     if (port_ < 0) return false;
@@ -69,7 +75,9 @@ class Server::Http {
     return true;
   }
   [[nodiscard]] int descriptor() const { return event_.get(); }
-  [[nodiscard]] int port() const { return port_; }
+  [[nodiscard]] std::string url() const {
+    return fmt::format("http://{}:{}/metrics", host_, port_);
+  }
 
   void answer(const std::string& text) {
     uint64_t count = 0;
@@ -109,8 +117,32 @@ class Server::Http {
   uint64_t answers_ = 0;
   bool is_shown_ = false;
   bool is_ending_ = false;
+  std::string host_;
   int port_ = -1;
 };
+
+namespace {
+
+bool is_known(const std::string& host) {
+  const std::string name = host.starts_with('[') ? host.substr(1, host.size() - 2) : host;
+  addrinfo* found = nullptr;
+  const int problem = getaddrinfo(name.c_str(), nullptr, nullptr, &found);
+  if (problem == 0) freeaddrinfo(found);
+  return problem == 0;
+}
+
+tl::unexpected<Error> no_place(const std::string& address, const std::string& host, int error) {
+  if (!is_known(host))
+    return fail(ErrorCode::NotFound, fmt::format("no machine is known as '{}'", host));
+  if (error == EADDRNOTAVAIL)
+    return fail(ErrorCode::NotFound, fmt::format("{} is no address of this machine", host));
+  if (error == EADDRINUSE)
+    return fail(ErrorCode::Io, fmt::format("another program listens at {} already", address));
+  return fail(ErrorCode::Io, fmt::format("cannot listen at {}{}{}", address, error == 0 ? "" : ": ",
+                                         error == 0 ? "" : error_text(error)));
+}
+
+}  // namespace
 
 Expected<std::unique_ptr<Server>> Server::start(const std::string& address) {
   const size_t colon = address.rfind(':');
@@ -123,8 +155,8 @@ Expected<std::unique_ptr<Server>> Server::start(const std::string& address) {
         fmt::format("'{}' is no address; one is written HOST:PORT, as in 127.0.0.1:9464", address));
   }
   auto http = std::make_unique<Http>();
-  if (!http->listen(address.substr(0, colon), port))
-    return fail(ErrorCode::Io, fmt::format("cannot listen at {}", address));
+  const std::string host = address.substr(0, colon);
+  if (!http->listen(host, port)) return no_place(address, host, errno);
   return std::make_unique<Server>(std::move(http));
 }
 
@@ -135,8 +167,8 @@ int Server::descriptor() const {
   return http_->descriptor();
 }
 
-int Server::port() const {
-  return http_->port();
+std::string Server::url() const {
+  return http_->url();
 }
 
 void Server::answer(const std::string& text) {

@@ -14,7 +14,8 @@ class Server {
   class Http;
 
  public:
-  // HOST:PORT; port 0 is one that is free. InvalidQuery: it is no address. Io: it cannot be had.
+  // HOST:PORT; port 0 is one that is free. InvalidQuery: it is no address. NotFound: no machine is
+  // called so, or it is not this one. Io: it cannot be had.
   static Expected<std::unique_ptr<Server>> start(const std::string& address);
   explicit Server(std::unique_ptr<Http> http);
   Server(const Server&) = delete;
@@ -23,7 +24,8 @@ class Server {
 
   // Readable while somebody waits for answer().
   [[nodiscard]] int descriptor() const;
-  [[nodiscard]] int port() const;
+  // http://HOST:PORT/metrics
+  [[nodiscard]] std::string url() const;
   // To all that wait.
   void answer(const std::string& text);
   // What everybody gets from now on, without waiting for an answer().
