@@ -20,7 +20,8 @@ foreach(verb ${verbs})
   endif()
 endforeach()
 install(FILES ${verbs} DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/verbs)
-install(FILES ${CMAKE_SOURCE_DIR}/include/clew/cause.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/clew)
+install(FILES ${CMAKE_SOURCE_DIR}/include/clew/cause.h ${CMAKE_SOURCE_DIR}/include/clew/guards.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/clew)
 install(FILES ${vocabularies} DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/vocabulary)
 install(FILES ${extensions} ${CLEW_EXTENSION_OBJECTS}
         DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/extensions)

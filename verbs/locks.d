@@ -3,7 +3,7 @@
  * help: waits for locks: which, for how long, from where, and who held them
  * needs: root
  * every: 1s
- * parameter: kind text mutex mutex, or all: whatever a thread waits for in futex(2)
+ * parameter: kind mutex|all mutex mutex, or all: whatever a thread waits for in futex(2)
  * parameter: take number 10 at most so many stacks
  *
  * For which locks do threads sleep, how long, where do they ask for them, and which thread held the

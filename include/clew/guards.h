@@ -16,48 +16,29 @@
 // by one. The functions change no register but the instruction pointer; what a recorder runs in
 // their place changes r10, r11, rax and flags, which any call may change. They are hidden: each
 // program and library has its own. A program's own functions of these names, as a strong
-// definition, take their place.
+// definition in another file, take their place, and are not recorded.
 #pragma once
 
 #if !defined(__x86_64__)
 #error "clew/guards.h is for x86-64"
 #endif
-#if defined(__clang__)
-#define CLEW_GUARD_ATTRIBUTES weak, visibility("hidden"), noinline, naked
-#elif __GNUC__ >= 12
-#define CLEW_GUARD_ATTRIBUTES weak, visibility("hidden"), noipa, naked, no_sanitize_coverage
-#else
-#define CLEW_GUARD_ATTRIBUTES weak, visibility("hidden"), noipa, naked
-#endif
-#define CLEW_GUARD_BODY ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\tret"  // A nop of 5 bytes.
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+// As assembly, so that no compiler puts a guard into a guard.
+#define CLEW_GUARD_FUNCTION(name, body)      \
+  __asm__(                                   \
+      ".pushsection .text\n\t.p2align 4\n\t" \
+      ".weak " name "\n\t.hidden " name      \
+      "\n\t"                                 \
+      ".type " name ", @function\n" name     \
+      ":\n\t"                                \
+      ".cfi_startproc\n\t" body              \
+      "\n\t.cfi_endproc\n\t"                 \
+      ".size " name ", . - " name "\n\t.popsection")
+#define CLEW_GUARD_BODY ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\tret" /* A nop of 5 bytes. */
 
-__attribute__((CLEW_GUARD_ATTRIBUTES)) void __sanitizer_cov_trace_pc_guard(unsigned* guard) {
-  __asm__(CLEW_GUARD_BODY);
-#if !defined(__clang__)
-  (void)guard;
-#endif
-}
+CLEW_GUARD_FUNCTION("__sanitizer_cov_trace_pc_guard", CLEW_GUARD_BODY);
+CLEW_GUARD_FUNCTION("__sanitizer_cov_trace_pc", CLEW_GUARD_BODY);
+CLEW_GUARD_FUNCTION("__sanitizer_cov_trace_pc_guard_init", "ret");
 
-__attribute__((CLEW_GUARD_ATTRIBUTES)) void __sanitizer_cov_trace_pc(void) {
-  __asm__(CLEW_GUARD_BODY);
-}
-
-__attribute__((CLEW_GUARD_ATTRIBUTES)) void __sanitizer_cov_trace_pc_guard_init(unsigned* begin,
-                                                                                unsigned* end) {
-  __asm__("ret");
-#if !defined(__clang__)
-  (void)begin;
-  (void)end;
-#endif
-}
-
-#ifdef __cplusplus
-}
-#endif
-
-#undef CLEW_GUARD_ATTRIBUTES
+#undef CLEW_GUARD_FUNCTION
 #undef CLEW_GUARD_BODY

@@ -46,7 +46,7 @@ class Outstanding final : public RowJoiner {
   // The time of the latest event so far; that of none is the least.
   [[nodiscard]] int64_t latest() const { return latest_; }
   // Nothing comes any more.
-  void drain() { rows_.pass(std::numeric_limits<int64_t>::max()); }
+  void drain() { rows_.drain(); }
 
   [[nodiscard]] const aggregate::Table& counted() const override { return rest_.group().counted(); }
   void forget_counted() override { rest_.group().forget_counted(); }

@@ -16,6 +16,7 @@
 #include "answer/answer.h"
 #include "answer/kept_rows.h"
 #include "plan/plan.h"
+#include "query/fake_types.h"
 #include "query/parse.h"
 
 namespace clew::answer {
@@ -230,6 +231,38 @@ TEST(Outstanding, TheMomentThatIsAskedAboutHasAName) {
       "asked.time as at");
   kept.give({'a', 10, {1}});
   EXPECT_THAT(kept.at(40), ElementsAre("10 40"));
+}
+
+Expected<plan::Joined> separated(const std::string& text) {
+  const query::Text named{.name = "query", .text = text};
+  query::FakeTypes types;
+  const query::Query query = CLEW_TRY(query::parse(named, {.types = &types}));
+  return plan::separate(query, {}, query::Reporter(named));
+}
+
+TEST(Outstanding, WhatLiesInMemoryIsShownAsItsType) {
+  const Expected<plan::Joined> joined = separated(
+      "from j in outstanding(entry(\"shopd!charge_card\") until return(\"shopd!charge_card\") "
+      "on tid) select print(j.card->holder)");
+  ASSERT_TRUE(joined) << joined.error().message;
+  const plan::Plan plan = plan::plain(joined->stages[0].rest);
+  KeptRows kept;
+  Answer answer(plan, 0, kept);
+  RowBatch rows(plan.query.values.size());
+  const std::span<Value> row = rows.add();
+  std::fill(row.begin(), row.end(), Value(std::string(24, '\0')));
+  answer.take(rows);
+  answer.end_rows();
+  ASSERT_EQ(kept.rows.size(), 1U);
+  EXPECT_EQ(std::get<std::string>(kept.rows[0][0]), R"({"name": "0x0", "age": 0, "next": "0x0"})");
+}
+
+TEST(Outstanding, WhatIsJoinedHasNoFormat) {
+  const Expected<plan::Joined> joined = separated(
+      "from b in entry(\"shopd!close_card\") join a in (from c in entry(\"shopd!charge_card\") "
+      "select print(*c.card) as card) on a -> b select a.card");
+  ASSERT_FALSE(joined);
+  EXPECT_NE(joined.error().message.find("'print'"), std::string::npos) << joined.error().message;
 }
 
 }  // namespace

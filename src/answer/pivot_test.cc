@@ -132,27 +132,27 @@ void run_reads(Scene& scene) {
   data_node(3, "C");  // Of no request.
 }
 
-Strings answer_of(const std::string& name) {
+Strings pivot_answer_of(const std::string& name) {
   Scene scene(golden(name));
   run_reads(scene);
   return scene.lines();
 }
 
 TEST(PivotPaper, Q4CountsByClientAndFile) {
-  EXPECT_EQ(answer_of("pivot_q4"), (Strings{"A A.txt 1", "B B.txt 1"}));
+  EXPECT_EQ(pivot_answer_of("pivot_q4"), (Strings{"A A.txt 1", "B B.txt 1"}));
 }
 
 TEST(PivotPaper, Q5CountsByClientAndReplicas) {
-  EXPECT_EQ(answer_of("pivot_q5"), (Strings{"A 101 1", "B 102 1"}));
+  EXPECT_EQ(pivot_answer_of("pivot_q5"), (Strings{"A 101 1", "B 102 1"}));
 }
 
 TEST(PivotPaper, Q6CountsByClientAndDataNode) {
-  EXPECT_EQ(answer_of("pivot_q6"), (Strings{"A A 1", "A C 1", "B C 2"}));
+  EXPECT_EQ(pivot_answer_of("pivot_q6"), (Strings{"A A 1", "A C 1", "B C 2"}));
 }
 
 // Reads that were not local, by what the name node had said.
 TEST_P(PivotQueries, Q7JoinsTwiceAndFilters) {
-  EXPECT_EQ(answer_of(std::string("pivot_q7") + GetParam()), (Strings{"C 101 1", "C 102 2"}));
+  EXPECT_EQ(pivot_answer_of(std::string("pivot_q7") + GetParam()), (Strings{"C 101 1", "C 102 2"}));
 }
 
 void serve(Scene& scene, int64_t tid, int64_t begin, int64_t end) {

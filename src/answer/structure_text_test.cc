@@ -2,8 +2,14 @@
 #include "answer/structure_text.h"
 
 #include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
+
+#include "query/fake_types.h"
+#include "query/structures.h"
 
 namespace clew::answer {
 namespace {
@@ -82,6 +88,94 @@ TEST(StructureText, SaysWhatIsNotThere) {
   const std::string text = shown(list, std::string(400, '\0'));
   EXPECT_EQ(text.substr(0, 7), "[0, 0, ");
   EXPECT_EQ(text.substr(text.size() - 8), ", \"...\"]");
+}
+
+TEST(StructureText, OfRealNumbersHasAllTheirDigits) {
+  const double wide = 1234567.89;
+  const float narrow = 0.1F;
+  std::string bytes(12, '\0');
+  std::memcpy(bytes.data(), &wide, sizeof wide);
+  std::memcpy(bytes.data() + sizeof wide, &narrow, sizeof narrow);
+  const Type real{.kind = query::TypeKind::Float, .size_bytes = 8};
+  const Type single{.kind = query::TypeKind::Float, .size_bytes = 4};
+  EXPECT_EQ(shown(record({number("a", 0, real), number("b", 8, single)}, 12), bytes),
+            R"({"a": 1234567.89, "b": 0.1})");
+}
+
+TEST(StructureText, OfAMemberHasItsOwnBytesAlone) {
+  const Type byte{.size_bytes = 1, .is_signed = false};
+  Structure short_text{.name = "a", .kind = Structure::Kind::Text, .size_bytes = 2, .count = 2};
+  Structure list{.name = "b",
+                 .kind = Structure::Kind::Array,
+                 .offset_bytes = 2,
+                 .size_bytes = 2,
+                 .count = 4,  // As no compiler has it.
+                 .members = {number("", 0, byte)}};
+  EXPECT_EQ(shown(record({short_text, list}, 8), "abcdefgh"),
+            R"({"a": "ab", "b": [99, 100, "..."]})");
+}
+
+TEST(StructureText, OfAnArrayThatIsNotThereEnds) {
+  const Structure list{.name = "",
+                       .kind = Structure::Kind::Array,
+                       .count = UINT64_MAX,
+                       .members = {number("", 0, {.size_bytes = 8})}};
+  EXPECT_EQ(shown(list, "abc"), R"(["...", "..."])");
+}
+
+// Each member is all of the bytes, and so are the members of each.
+TEST(StructureText, HasAnEndWhereMembersShareTheirBytes) {
+  Structure shared = number("a name that is long", 0, {.size_bytes = 8});
+  for (int depth = 0; depth < 3; ++depth)
+    shared = record(std::vector<Structure>(30, shared), 8);
+  const std::string text = shown(shared, std::string(8, '\x7F'));
+  EXPECT_GT(text.size(), size_t{64} << 10);
+  EXPECT_LT(text.size(), size_t{80} << 10);
+}
+
+// struct shop { int id, id, id; long far[2^62]; };
+class OddTypes final : public query::FakeTypes {
+ public:
+  query::CType describe(query::TypeHandle type) override {
+    query::CType result;
+    result.name = "odd";
+    result.size_bytes = type == kShop ? 64 : 8;
+    result.kind = type == kShop ? query::CKind::Record : query::CKind::Integer;
+    if (type == kFar) {
+      result.kind = query::CKind::Array;
+      result.target = kNumber;
+      result.count = uint64_t{1} << 62;
+    }
+    return result;
+  }
+  std::vector<query::CMember> members(query::TypeHandle /*type*/) override {
+    std::vector<query::CMember> all(4);
+    for (query::CMember& each : all) {
+      each.name = "id";
+      each.type = kNumber;
+    }
+    all[3].name = "far";
+    all[3].type = kFar;
+    return all;
+  }
+
+  static constexpr query::TypeHandle kShop = 1;
+
+ private:
+  static constexpr query::TypeHandle kNumber = 2;
+  static constexpr query::TypeHandle kFar = 3;
+};
+
+TEST(Structures, HaveNoTwoMembersOfOneNameAndNoArrayThatDoesNotFit) {
+  OddTypes source;
+  std::vector<query::Enumeration> enumerations;
+  query::CTypes types(&source, enumerations);
+  const Structure shop = query::structure_of(types, query::foreign(OddTypes::kShop));
+  ASSERT_EQ(shop.members.size(), 4U);
+  EXPECT_EQ(shop.members[0].name, "id");
+  EXPECT_EQ(shop.members[1].name, "id#2");
+  EXPECT_EQ(shop.members[2].name, "id#3");
+  EXPECT_EQ(shop.members[3].kind, Structure::Kind::Unknown);
 }
 
 }  // namespace

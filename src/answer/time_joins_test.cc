@@ -217,6 +217,34 @@ TEST(TimeJoins, OfThreeStreamsAreWhatPlainLoopsSay) {
   EXPECT_TRUE(asked.all_lines() == wanted);
 }
 
+// The latest b, in the order of coming, and what is near that one.
+TEST(TimeJoins, OfChosenPartnersAreWhatPlainLoopsSay) {
+  const std::vector<Call> hits = random_calls(3'000, 5);
+  Asked asked(
+      "from a in entry(\"app!a\") join b in MostRecent(entry(\"app!b\")) on b.arg0 equals a.arg0 "
+      "within 40ns left join c in entry(\"app!c\") on c.arg1 equals b.arg1 within 10ns "
+      "select a.arg2, b.arg2, c.arg2");
+  asked.give_all(hits);
+  Strings wanted;
+  for (const Call& a : of(hits, 'a')) {
+    const std::vector<Call> all_b = of(hits, 'b');
+    const auto last = std::find_if(all_b.rbegin(), all_b.rend(), [&a](const Call& b) {
+      return b.arguments[0] == a.arguments[0] && is_within(a, b, 40);
+    });
+    if (last == all_b.rend()) continue;
+    bool is_alone = true;
+    for (const Call& c : of(hits, 'c')) {
+      if (c.arguments[1] != last->arguments[1] || !is_within(*last, c, 10)) continue;
+      is_alone = false;
+      wanted.push_back(fmt::format("{} {} {}", a.arguments[2], last->arguments[2], c.arguments[2]));
+    }
+    if (is_alone) wanted.push_back(fmt::format("{} {} null", a.arguments[2], last->arguments[2]));
+  }
+  std::sort(wanted.begin(), wanted.end());
+  EXPECT_GT(wanted.size(), 1'000);
+  EXPECT_TRUE(asked.all_lines() == wanted);
+}
+
 // The joined row happens when its b does.
 TEST(TimeJoins, OfAQueryThatJoinsAreWhatPlainLoopsSay) {
   const std::vector<Call> hits = random_calls(3'000, 2);

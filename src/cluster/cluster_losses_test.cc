@@ -8,8 +8,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -57,6 +60,81 @@ TEST_F(Cluster, LosesNothingWhenARootIsKilled) {
     EXPECT_EQ(asker_->asker.lost(), 0) << moment;
     root_.reset();
   }
+}
+
+// For a while it does not answer where the marks of a root before are asked for.
+class BusWithoutMarks final : public Bus {
+ public:
+  explicit BusWithoutMarks(std::unique_ptr<Bus> bus) : bus_(std::move(bus)) {}
+  [[nodiscard]] int descriptor() const override { return bus_->descriptor(); }
+  [[nodiscard]] bool is_connected() const override { return bus_->is_connected(); }
+  std::vector<std::string> take_complaints() override { return bus_->take_complaints(); }
+  [[nodiscard]] uint64_t dropped() const override { return bus_->dropped(); }
+  Expected<void> publish(std::string_view subject, std::span<const std::byte> bytes,
+                         std::string_view reply) override {
+    return bus_->publish(subject, bytes, reply);
+  }
+  Expected<void> subscribe(std::string_view pattern, std::string_view group) override {
+    return bus_->subscribe(pattern, group);
+  }
+  Expected<void> unsubscribe(std::string_view pattern) override {
+    return bus_->unsubscribe(pattern);
+  }
+  std::optional<Message> next() override { return bus_->next(); }
+  [[nodiscard]] std::string inbox() const override { return bus_->inbox(); }
+  Expected<void> make_log(std::string_view log, std::string_view pattern, uint64_t most) override {
+    return bus_->make_log(log, pattern, most);
+  }
+  Expected<uint64_t> append(std::string_view subject, std::string_view id,
+                            std::span<const std::byte> bytes) override {
+    return bus_->append(subject, id, bytes);
+  }
+  Expected<std::vector<Entry>> read(std::string_view log, uint64_t after, size_t most) override {
+    return bus_->read(log, after, most);
+  }
+  Expected<LogEnds> ends(std::string_view log) override { return bus_->ends(log); }
+  Expected<void> forget(std::string_view log, uint64_t up_to) override {
+    return bus_->forget(log, up_to);
+  }
+  Expected<std::optional<Revised>> get(std::string_view bucket, std::string_view key) override {
+    if (!answers && key == mark_key("q1")) return fail(ErrorCode::Io, "no answer came");
+    return bus_->get(bucket, key);
+  }
+  Expected<uint64_t> put(std::string_view bucket, std::string_view key,
+                         std::span<const std::byte> bytes, uint64_t revision) override {
+    return bus_->put(bucket, key, bytes, revision);
+  }
+  bool answers = false;
+
+ private:
+  std::unique_ptr<Bus> bus_;
+};
+
+TEST_F(Cluster, GivesUpNoQueryWhereTheBusDoesNotAnswer) {
+  const TestFolder folder;
+  auto store = Store::open(folder.path()).value();
+  root_ = std::make_unique<TestRoot>(hub().connect(), "r1", clock_, store.get());
+  ASSERT_TRUE(root_->root.begin());
+  add_node("a");
+  ask();
+  run(3 * kSecond);
+  root_.reset();
+  store.reset();
+  store = Store::open(folder.path()).value();
+  auto bus = std::make_unique<BusWithoutMarks>(hub().connect());
+  bool& answers = bus->answers;
+  root_ = std::make_unique<TestRoot>(std::move(bus), "r2", clock_, store.get());
+  ASSERT_TRUE(root_->root.begin());
+  run(10 * kSecond);
+  EXPECT_FALSE(root_->root.leads());
+  EXPECT_THAT(root_->root.take_notes(), Contains(HasSubstr("no answer came")));
+  answers = true;
+  ASSERT_TRUE(run_until([this] { return root_->root.leads(); }));
+  run(3 * kSecond);
+  EXPECT_EQ(status().phase, Phase::Running) << status().reason;
+  ASSERT_TRUE(finish());
+  EXPECT_EQ(asker_->rows, truth_);
+  root_.reset();
 }
 
 // Without a store, and in order: what was not told is in the log.

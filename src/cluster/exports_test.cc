@@ -290,6 +290,27 @@ TEST_F(Exports, AStoreHasNoMoreThanItMay) {
   EXPECT_GE(numbers.back(), 95U) << "the newest are there";
 }
 
+TEST_F(Exports, AStoreForgetsFirstWhatNobodyCanRead) {
+  begin_root();
+  const uint64_t empty = store_->bytes().value();
+  constexpr uint64_t kPage = 4'096;
+  store_->put(StoredQuery{.want = {.query = "q0", .text = kFakeText}, .given = 100});
+  for (Pane pane = 1; pane <= 100; ++pane)
+    store_->put("q0", StoredPane{.pane = pane, .table = Bytes(kPage)});
+  ASSERT_TRUE(store_->commit());
+  sqlite3* file = nullptr;
+  ASSERT_EQ(sqlite3_open((folder_.path() + "/clew-root.sqlite").c_str(), &file), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(file, "update query set want = x'01'", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  (void)sqlite3_close(file);
+  begin_root({.keep_bytes = empty + 32 * kPage});
+  add_node("a");
+  stand();
+  run(30 * kSecond);
+  EXPECT_LE(store_->bytes().value(), empty + 36 * kPage);
+  EXPECT_GE(kept_panes(), 20U);
+}
+
 TEST_F(Exports, AStoreForgetsLivesOfWhichNothingIsKept) {
   begin_root({.keep_ns = 10 * kSecond});
   stand();

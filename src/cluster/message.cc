@@ -205,14 +205,14 @@ tl::unexpected<Error> no_message(std::string_view why) {
   return fail(ErrorCode::Io, fmt::format("the bytes are no message of a cluster: {}", why));
 }
 
-Expected<void> check_message_header(MessageReader& reader, uint16_t kind) {
+Expected<void> check_message_header(MessageReader& reader, uint16_t kind, uint16_t oldest) {
   const bool is_message = reader.take<uint32_t>() == kMessageMagic && !reader.failed();
   if (!is_message) return no_message("they do not begin as one");
   const auto crc = reader.take<uint32_t>();
   if (reader.failed() || crc != collect::crc32c(reader.rest()))
     return no_message("they are not as they were written");
   const auto version = reader.take<uint16_t>();
-  if (!reader.failed() && version != kMessageVersion) {
+  if (!reader.failed() && (version < oldest || version > kMessageVersion)) {
     return fail(ErrorCode::Refused,
                 fmt::format("the message has version {}; this version of clew reads {}", version,
                             kMessageVersion));
@@ -337,6 +337,17 @@ bool is_right(const RowUpdate& message) {
   return is_name(message.query) && is_right(message.table);
 }
 
+template <typename T>
+Expected<T> read_since(std::span<const std::byte> bytes, uint16_t oldest) {
+  MessageReader reader(bytes);
+  CLEW_TRY(check_message_header(reader, kKindOf<T>, oldest));
+  auto message = reader.take<T>();
+  if (reader.failed()) return no_message("they end early or have unknown values");
+  if (!reader.rest().empty()) return no_message("something follows");
+  if (!is_right(message)) return no_message("they break a rule");
+  return message;
+}
+
 }  // namespace
 
 template <typename T>
@@ -355,13 +366,12 @@ Bytes to_bytes(const T& message) {
 
 template <typename T>
 Expected<T> read_as(std::span<const std::byte> bytes) {
-  MessageReader reader(bytes);
-  CLEW_TRY(check_message_header(reader, kKindOf<T>));
-  auto message = reader.take<T>();
-  if (reader.failed()) return no_message("they end early or have unknown values");
-  if (!reader.rest().empty()) return no_message("something follows");
-  if (!is_right(message)) return no_message("they break a rule");
-  return message;
+  return read_since<T>(bytes, kMessageVersion);
+}
+
+template <typename T>
+Expected<T> read_kept_as(std::span<const std::byte> bytes) {
+  return read_since<T>(bytes, kKeptVersion);
 }
 
 template Bytes to_bytes(const Control&);
@@ -395,5 +405,9 @@ template Expected<AnswerPart> read_as(std::span<const std::byte>);
 template Expected<AnswerList> read_as(std::span<const std::byte>);
 template Expected<Found> read_as(std::span<const std::byte>);
 template Expected<Read> read_as(std::span<const std::byte>);
+template Expected<Control> read_kept_as(std::span<const std::byte>);
+template Expected<Want> read_kept_as(std::span<const std::byte>);
+template Expected<Marks> read_kept_as(std::span<const std::byte>);
+template Expected<Spilled> read_kept_as(std::span<const std::byte>);
 
 }  // namespace clew::cluster

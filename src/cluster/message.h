@@ -7,7 +7,8 @@
 //
 // Little endian, without padding. An enumerator is its number, a bool one byte; a text, bytes, a
 // list or a map its u32 count and what it holds, of a map in the order of its keys. Whatever
-// changes in a member changes the version: only the same version is read.
+// changes in a member changes the version: only the same version is read, but for what is kept in
+// stores, files and keys.
 //
 // Rules: names (of nodes, queries, roots) are words of subjects; ranges of panes are not empty and
 // ascend with a gap between two; texts
@@ -30,6 +31,8 @@
 namespace clew::cluster {
 
 inline constexpr uint16_t kMessageVersion = 4;
+// What is kept is the same from this version on: only Status has changed since.
+inline constexpr uint16_t kKeptVersion = 3;
 inline constexpr size_t kQueryTextMax = 64 << 10;
 inline constexpr size_t kChunkBytesMax = 512 << 10;
 inline constexpr uint32_t kChunksMax = 2048;  // Of 512 KiB: one whole is at most 1 GiB.
@@ -383,5 +386,8 @@ template <typename T>
 // Refused: another version, or another kind of message. Io: whatever else is wrong.
 template <typename T>
 [[nodiscard]] Expected<T> read_as(std::span<const std::byte> bytes);
+// Of Control, Want, Marks, Spilled: also as versions from kKeptVersion on have written it.
+template <typename T>
+[[nodiscard]] Expected<T> read_kept_as(std::span<const std::byte> bytes);
 
 }  // namespace clew::cluster

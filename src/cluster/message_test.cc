@@ -109,7 +109,19 @@ TEST(ClusterMessage, OfAnotherVersionOrKindIsRefused) {
   const auto newer = read_as<Want>(sealed(bytes));
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().code, ErrorCode::Refused);
-  EXPECT_EQ(newer.error().message, "the message has version 4; this version of clew reads 3");
+  EXPECT_EQ(newer.error().message, "the message has version 5; this version of clew reads 4");
+}
+
+// Only Status has changed since.
+TEST(ClusterMessage, OfAVersionBeforeIsReadWhereItIsKept) {
+  Bytes bytes = to_bytes(example_want());
+  bytes[kVersionAt] = std::byte{kKeptVersion};
+  EXPECT_FALSE(read_as<Want>(sealed(bytes)));
+  const auto kept = read_kept_as<Want>(sealed(bytes));
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_EQ(*kept, example_want());
+  bytes[kVersionAt] = std::byte{kKeptVersion - 1};
+  EXPECT_FALSE(read_kept_as<Want>(sealed(bytes)));
 }
 
 TEST(ClusterMessage, HasNoMoreThanItsBytesHold) {

@@ -219,7 +219,7 @@ void Node::read_want() {
   if (!*found && want_revision_ != 0) return;
   Want want;
   if (*found) {
-    const auto read = read_as<Want>((*found)->bytes);
+    const auto read = read_kept_as<Want>((*found)->bytes);
     if (!read) return;
     want = *read;
   }
@@ -231,7 +231,7 @@ void Node::read_want() {
       continue;
     const auto entry = bus_.get(bucket_of(options_.tenant), want_key(each.query));
     if (!entry) return;
-    const auto control = *entry ? read_as<Control>((*entry)->bytes) : fail(ErrorCode::Io, "");
+    const auto control = *entry ? read_kept_as<Control>((*entry)->bytes) : fail(ErrorCode::Io, "");
     if (control) apply(*control);
   }
   for (auto& [query, task] : tasks_) {

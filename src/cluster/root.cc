@@ -182,7 +182,10 @@ bool Root::recall(const Ask& said) {
     const auto stored = store_->read_recent(said.query, kPanesKept);
     // What is in the store is told to who asked it alone.
     if (stored && stored->query.want.signature.key != said.signature.key) return false;
-    if (stored) return restore(*stored).has_value();
+    if (stored) {
+      const auto marks = marks_of(stored->query.want);
+      return marks && restore(*stored, *marks).has_value();
+    }
     if (stored.error().code != ErrorCode::NotFound) return false;
   }
   if (!said.is_wanted) return false;

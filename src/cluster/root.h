@@ -139,9 +139,9 @@ class Root {
   [[nodiscard]] bool needs_open(const Asked& asked) const;
   void put_marks();
   void put_lives(Asked& asked);
-  [[nodiscard]] Expected<std::optional<Marks>> marks_of(const Asked& asked);
-  Expected<void> name_what_another_took(Asked& asked);
-  Expected<void> restore(const StoredAnswer& stored);
+  [[nodiscard]] Expected<std::optional<Marks>> marks_of(const Control& want);
+  static void name_what_another_took(Asked& asked, const std::optional<Marks>& marks);
+  Expected<void> restore(const StoredAnswer& stored, const std::optional<Marks>& marks);
   Expected<void> restore_all();
   void give_up(const std::string& query, const std::string& why);
   void commit();

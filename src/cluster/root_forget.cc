@@ -46,6 +46,7 @@ void Root::forget() {
 Expected<void> Root::forget_old() {
   const int64_t before_ns = clock_.monotonic_ns() + offset_ns_ - options_.keep_ns;
   for (const StoredSpan& one : CLEW_TRY(store_->spans())) {
+    if (!one.is_readable) continue;  // Of which time its panes are is not known.
     const std::string& query = one.want.query;
     // The pane that is not over then, and all behind it, stay.
     const Pane before = panes_of(one.want).number_of(before_ns);
@@ -58,13 +59,14 @@ Expected<void> Root::forget_old() {
   return {};
 }
 
-// The oldest ones, of whichever query.
+// The oldest ones, of whichever query; but first those of queries that nobody can read any more.
 Expected<void> Root::forget_most() {
   for (int round = 0; round < kRoundsMost; ++round) {
     if (CLEW_TRY(store_->bytes()) <= options_.keep_bytes) return {};
     const std::vector<StoredSpan> all = CLEW_TRY(store_->spans());
     const auto time_of = [](const StoredSpan& one) {
       const bool has_given = one.first && one.given && *one.first <= *one.given;
+      if (has_given && !one.is_readable) return std::numeric_limits<int64_t>::min();
       return has_given ? panes_of(one.want).end(*one.first) : std::numeric_limits<int64_t>::max();
     };
     const auto oldest = std::min_element(

@@ -61,7 +61,7 @@ void Root::lead() {
 void Root::look_at_want() {
   const auto found = bus_.get(bucket_of(options_.tenant), kWantKey);
   if (!found) return;
-  const auto want = *found ? read_as<Want>((*found)->bytes) : Expected<Want>(Want{});
+  const auto want = *found ? read_kept_as<Want>((*found)->bytes) : Expected<Want>(Want{});
   if (want && want->revision == want_revision_) return;
   if (want) want_revision_ = std::max(want_revision_, want->revision);
   for (auto& [query, asked] : asked_)
@@ -74,12 +74,12 @@ bool Root::has_stored_queries() {
   const std::string bucket = bucket_of(options_.tenant);
   const auto found = bus_.get(bucket, kWantKey);
   if (!found) return true;
-  const auto want = *found ? read_as<Want>((*found)->bytes) : Expected<Want>(Want{});
+  const auto want = *found ? read_kept_as<Want>((*found)->bytes) : Expected<Want>(Want{});
   if (!want) return false;
   return std::any_of(want->queries.begin(), want->queries.end(), [&](const WantedQuery& each) {
     const auto entry = bus_.get(bucket, want_key(each.query));
     if (!entry || !*entry) return !entry;
-    const auto control = read_as<Control>((*entry)->bytes);
+    const auto control = read_kept_as<Control>((*entry)->bytes);
     return control && control->has_store && control->is_standing;
   });
 }
@@ -113,14 +113,20 @@ Expected<void> Root::take_over() {
   const std::string bucket = bucket_of(options_.tenant);
   const std::optional<Revised> found = CLEW_TRY(bus_.get(bucket, kWantKey));
   if (found) {
-    const auto want = read_as<Want>(found->bytes);
+    const auto want = read_kept_as<Want>(found->bytes);
     if (!want) notes_.push_back("what is wanted is not read: " + want.error().message);
     // Another version of clew has left it: its queries end.
     want_revision_ = want ? want->revision : 0;
     for (const WantedQuery& each : want ? want->queries : std::vector<WantedQuery>()) {
       const std::optional<Revised> entry = CLEW_TRY(bus_.get(bucket, want_key(each.query)));
-      const auto control = entry ? read_as<Control>(entry->bytes) : fail(ErrorCode::NotFound, "");
-      if (control) CLEW_TRY(go_on(add(*control)));
+      const auto control =
+          entry ? read_kept_as<Control>(entry->bytes) : fail(ErrorCode::NotFound, "");
+      if (control) {
+        CLEW_TRY(go_on(add(*control)));
+      } else if (entry) {
+        notes_.push_back(
+            fmt::format("query {} is not read: {}", each.query, control.error().message));
+      }
     }
   }
   if (store_ != nullptr) CLEW_TRY(restore_all());
@@ -129,6 +135,7 @@ Expected<void> Root::take_over() {
 }
 
 // One that cannot be read costs its query alone.
+// Where the bus does not answer nothing is said of it, and another root or turn reads it again.
 Expected<void> Root::restore_all() {
   for (const AnswerSummary& one : CLEW_TRY(store_->list())) {
     const bool is_over = one.phase == Phase::Done || one.phase == Phase::Failed;
@@ -136,8 +143,14 @@ Expected<void> Root::restore_all() {
     const auto stored = store_->read_recent(one.query, kPanesKept);
     if (!stored && stored.error().code != ErrorCode::Refused) return tl::unexpected(stored.error());
     if (stored && is_over) continue;
-    const auto restored =
-        stored ? restore(*stored) : Expected<void>(tl::unexpected(stored.error()));
+    if (!stored) {
+      give_up(one.query, stored.error().message);
+      continue;
+    }
+    const auto known = asked_.find(one.query);
+    const Control& want = known == asked_.end() ? stored->query.want : known->second.want;
+    const std::optional<Marks> marks = CLEW_TRY(marks_of(want));
+    const auto restored = restore(*stored, marks);
     if (!restored) give_up(one.query, restored.error().message);
   }
   return {};
@@ -161,10 +174,10 @@ void Root::give_up(const std::string& query, const std::string& why) {
 }
 
 // What a root has left that had no store, or has taken it along.
-Expected<std::optional<Marks>> Root::marks_of(const Asked& asked) {
-  const auto found = CLEW_TRY(bus_.get(bucket_of(options_.tenant), mark_key(asked.want.query)));
-  const auto marks = found ? read_as<Marks>(found->bytes) : fail(ErrorCode::NotFound, "");
-  if (!marks || marks->revision != asked.want.revision) return std::optional<Marks>();
+Expected<std::optional<Marks>> Root::marks_of(const Control& want) {
+  const auto found = CLEW_TRY(bus_.get(bucket_of(options_.tenant), mark_key(want.query)));
+  const auto marks = found ? read_kept_as<Marks>(found->bytes) : fail(ErrorCode::NotFound, "");
+  if (!marks || marks->revision != want.revision) return std::optional<Marks>();
   return std::optional(*marks);
 }
 
@@ -174,7 +187,7 @@ Expected<void> Root::go_on(Asked& asked) {
     const auto stored = store_->read_head(asked.want.query);
     if (stored || stored.error().code == ErrorCode::Refused) return {};
   }
-  const std::optional<Marks> marks = CLEW_TRY(marks_of(asked));
+  const std::optional<Marks> marks = CLEW_TRY(marks_of(asked.want));
   if (asked.want.has_store) {
     asked.lacks_store = true;
     asked.merge.go_on_without_store(marks ? &*marks : nullptr);
@@ -189,8 +202,7 @@ Expected<void> Root::go_on(Asked& asked) {
 }
 
 // While our store was away another root has led, and nodes have forgotten what that has given.
-Expected<void> Root::name_what_another_took(Asked& asked) {
-  const std::optional<Marks> marks = CLEW_TRY(marks_of(asked));
+void Root::name_what_another_took(Asked& asked, const std::optional<Marks>& marks) {
   for (const MemberMark& one : marks ? marks->members : std::vector<MemberMark>()) {
     const Pane mark = asked.merge.mark(one.node, one.incarnation);
     if (one.mark == kNoPane || one.mark <= mark) continue;
@@ -200,7 +212,6 @@ Expected<void> Root::name_what_another_took(Asked& asked) {
     asked.has_merged = true;
   }
   keep_latest(asked.dropped, asked.cut);
-  return {};
 }
 
 Root::Asked& Root::add(const Control& want) {
@@ -212,7 +223,7 @@ Root::Asked& Root::add(const Control& want) {
 }
 
 // What a root with this store had merged goes on from there, and what it gave is given again.
-Expected<void> Root::restore(const StoredAnswer& stored) {
+Expected<void> Root::restore(const StoredAnswer& stored, const std::optional<Marks>& marks) {
   const auto known = asked_.find(stored.query.want.query);
   Asked& asked = known == asked_.end() ? add(stored.query.want) : known->second;
   asked.answered = stored.query.answered;
@@ -224,7 +235,7 @@ Expected<void> Root::restore(const StoredAnswer& stored) {
   asked.dropped = stored.query.dropped;
   asked.begun = stored.query.begun;
   asked.exported = stored.exported;
-  CLEW_TRY(name_what_another_took(asked));
+  name_what_another_took(asked, marks);
   if (stored.query.given) give(asked, *stored.query.given);
   for (auto& [pane, is_known] : asked.fresh)
     is_known = asked.exported && pane <= *asked.exported;

@@ -75,7 +75,7 @@ Expected<SpilledFrame> frame_at(int descriptor, uint64_t offset, const std::stri
   const Bytes bytes = CLEW_TRY(read_part(descriptor, begin, size, path));
   return SpilledFrame{.is_gone = (word & kGone) != 0,
                       .end = begin + size,
-                      .partial = CLEW_TRY(read_as<Spilled>(bytes))};
+                      .partial = CLEW_TRY(read_kept_as<Spilled>(bytes))};
 }
 
 // Up to its end, or to what is no partial of this query.

@@ -183,7 +183,7 @@ std::optional<Pane> pane_in(sqlite3_stmt* statement, int column) {
 
 // Refused: of another version, or damaged.
 Expected<Control> want_in(sqlite3_stmt* statement, int column) {
-  auto want = read_as<Control>(bytes_in(statement, column));
+  auto want = read_kept_as<Control>(bytes_in(statement, column));
   if (want) return want;
   return fail(ErrorCode::Refused, "its row in the store cannot be read: " + want.error().message);
 }
@@ -485,12 +485,12 @@ void Store::put_exported(const std::string& query, Pane pane) {
 Expected<std::vector<StoredSpan>> Store::spans() {
   std::vector<StoredSpan> all;
   const Statement queries = database_->prepare(
-      "select want, phase, given, (select min(pane) from pane where query = id) from query");
+      "select want, phase, given, (select min(pane) from pane where query = id), id from query");
   while (database_->step(queries.get())) {
     sqlite3_stmt* const row = queries.get();
     const auto want = want_in(row, 0);
-    if (!want) continue;  // It stays as it is.
-    all.push_back({.want = *want,
+    all.push_back({.want = want.value_or(Control{.query = text_in(row, 4)}),
+                   .is_readable = want.has_value(),
                    .phase = static_cast<Phase>(sqlite3_column_int(row, 1)),
                    .given = pane_in(row, 2),
                    .first = pane_in(row, 3)});

@@ -30,7 +30,8 @@ struct StoredQuery {
 
 // What is needed to say what of a query may go.
 struct StoredSpan {
-  Control want;
+  Control want;  // If its row cannot be read, only the query's name.
+  bool is_readable = true;
   Phase phase = Phase::Installing;
   std::optional<Pane> given{};
   std::optional<Pane> first{};  // That is kept.
@@ -87,7 +88,7 @@ class Store {
                                                size_t bytes);
   // A query whose row cannot be read has failed, and says so in AnswerSummary::refused.
   Expected<std::vector<AnswerSummary>> list();
-  // But for those whose row cannot be read.
+  // Also of those whose row cannot be read.
   Expected<std::vector<StoredSpan>> spans();
   // What is in use.
   Expected<uint64_t> bytes();

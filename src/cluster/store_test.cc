@@ -3,16 +3,21 @@
 #include "cluster/store.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
 #include "cluster/world_testing.h"
+#include "collect/crc32c.h"
 
 namespace clew::cluster {
 namespace {
@@ -92,6 +97,33 @@ class StoreThatFails : public testing::Test {
   std::unique_ptr<Store> store_;
   std::unique_ptr<OtherWriter> other_;
 };
+
+// A version before has written it, or one that is not known.
+TEST_F(StoreThatFails, ReadsRowsOfAVersionBefore) {
+  const auto put_version = [this](uint16_t version) {
+    constexpr size_t kVersionAt = 8;
+    Bytes want = to_bytes(Control{.query = "q1", .text = kFakeText});
+    want[kVersionAt] = static_cast<std::byte>(version);
+    const uint32_t crc = collect::crc32c(std::span(want).subspan(kVersionAt));
+    std::memcpy(&want[kVersionAt - sizeof crc], &crc, sizeof crc);
+    std::string hex;
+    for (const std::byte each : want)
+      hex += fmt::format("{:02x}", std::to_integer<unsigned>(each));
+    other_->run("update query set want = x'" + hex + "' where id = 'q1'");
+  };
+  put_version(kKeptVersion);
+  const auto head = store_->read_head("q1");
+  ASSERT_TRUE(head) << head.error().message;
+  EXPECT_EQ(head->query.want.text, kFakeText);
+  EXPECT_TRUE(store_->spans()->at(0).is_readable);
+  put_version(kKeptVersion - 1);
+  EXPECT_EQ(store_->read_head("q1").error().code, ErrorCode::Refused);
+  const StoredSpan span = store_->spans()->at(0);
+  EXPECT_FALSE(span.is_readable);
+  EXPECT_EQ(span.want.query, "q1");
+  EXPECT_EQ(store_->forget("q1", 3, 10).value(), 2U);
+  ASSERT_TRUE(store_->commit());
+}
 
 TEST_F(StoreThatFails, ForgetsNothingByHalves) {
   other_->run(

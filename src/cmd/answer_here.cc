@@ -2,20 +2,18 @@
 #include "cmd/answer_here.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
 
 #include "cmd/console.h"
+#include "cmd/type_name.h"
 #include "engine/recording/ask_recording.h"
 #include "engine/replay.h"
 #include "output/fan_out.h"
@@ -39,13 +37,6 @@ void report_command(const engine::Outcome& outcome, engine::Notices& notices) {
   }
 }
 
-std::string demangled_type(const std::string& name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      ::abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && text ? text.get() : name;
-}
-
 // Whether there was anything to see; and readable names of types.
 class SeenRows final : public output::FanOut {
  public:
@@ -65,7 +56,7 @@ class SeenRows final : public output::FanOut {
     if (!column_) return FanOut::row(values);
     std::vector<aggregate::Value> readable(values.begin(), values.end());
     if (auto* const name = std::get_if<std::string>(&readable[*column_]))
-      *name = demangled_type(*name);
+      *name = readable_type(*name);
     FanOut::row(readable);
   }
 

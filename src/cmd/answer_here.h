@@ -19,7 +19,7 @@ struct AnswerOptions {
   // What is said on standard error behind an answer that has no row; empty: nothing is.
   std::string nothing{};
   // The column whose texts are names of types as the ABI of C++ writes them (N4shop7RefusedE), and
-  // are shown as programs do; empty: there is none.
+  // are shown as programs do (type_name.h); empty: there is none.
   std::string demangled{};
 };
 

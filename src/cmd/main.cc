@@ -48,29 +48,34 @@ constexpr std::array<Verb, 16> kVerbs = {{
 }};
 
 // `named`: those that are queries and scripts.
-void print_usage(std::FILE* file, const Expected<std::vector<NamedVerb>>& named) {
+void print_usage(std::FILE* file, const Expected<Verbs>& named) {
   fmt::print(file, "usage: clew VERB [ARGUMENT...]\n\n");
   for (const Verb& verb : kVerbs) {
     fmt::print(file, "  {:<8} {}\n", verb.name, verb.summary);
   }
   fmt::print(file, "\nwhat is going on (clew VERB --show prints the query or script):\n\n");
   if (!named) fmt::print(file, "  {}\n", named.error().message);
-  for (size_t i = 0; named && i < named->size(); ++i)
-    fmt::print(file, "  {:<8} {}\n", (*named)[i].name, (*named)[i].help);
+  const Verbs verbs = named.value_or(Verbs());
+  for (const NamedVerb& verb : verbs.verbs)
+    fmt::print(file, "  {:<8} {}\n", verb.name, verb.problem ? verb.problem->message : verb.help);
+  for (const Verbs::FolderProblem& problem : verbs.problems)
+    fmt::print(file, "  {}\n", problem.error.message);
   fmt::print(file, "\nclew VERB --help has the options; man clew has everything.\n");
 }
 
 // A verb that is no code of ours, or none at all.
 int run_named(std::string_view name, int argument_count, const char* const* arguments) {
-  const Expected<std::vector<NamedVerb>> named = named_verbs(argument_count, arguments);
+  const Expected<Verbs> named = named_verbs(argument_count, arguments);
   if (!named) return report(named.error());
   std::vector<std::string_view> names;
-  for (const NamedVerb& verb : *named) {
+  for (const NamedVerb& verb : named->verbs) {
     if (verb.name == name) return named_verb(verb, argument_count - 1, arguments + 1);
     names.emplace_back(verb.name);
   }
   for (const Verb& verb : kVerbs)
     names.emplace_back(verb.name);
+  for (const Verbs::FolderProblem& problem : named->problems)
+    (void)report(problem.error);
   const std::string near = nearest_name(name, names);
   fmt::print(stderr, "clew: error: no verb '{}'{}\n", name,
              near.empty() ? "; see clew --help" : fmt::format("; did you mean '{}'?", near));

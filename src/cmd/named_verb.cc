@@ -42,6 +42,8 @@ struct VerbArguments {
   bool quiet = false;
 };
 
+constexpr std::string_view kTake = "take";
+
 bool has_server_variants(const NamedVerb& verb) {
   return std::any_of(verb.texts.begin(), verb.texts.end(), [](const VerbText& text) {
     return text.when.kind == VerbCondition::Kind::Program ||
@@ -59,12 +61,22 @@ CLI::Validator validator_of(const VerbParameter& parameter) {
     case VerbParameter::Kind::Code:
       break;
   }
-  return CLI::Validator([](const std::string&) { return std::string(); }, "");
+  const auto problem_of = [parameter](const std::string& value) {
+    const Expected<void> checked = check_choice(parameter, value);
+    return checked ? std::string() : checked.error().message;
+  };
+  return CLI::Validator(problem_of, "");
 }
 
-void declare_parameters(CLI::App& app, std::vector<VerbParameter>& parameters) {
-  for (VerbParameter& parameter : parameters) {
-    const std::string usual = parameter.value.empty() ? "" : fmt::format(" ({})", parameter.value);
+// Of scripts: what does not stay on a screen has room for more.
+constexpr const char* kRowsAtEnd = "1000";
+
+void declare_parameters(CLI::App& app, NamedVerb& verb) {
+  const bool is_script = verb.texts.back().language == VerbLanguage::D;
+  for (VerbParameter& parameter : verb.parameters) {
+    std::string usual = parameter.value.empty() ? "" : fmt::format(" ({})", parameter.value);
+    if (is_script && parameter.name == kTake)
+      usual = fmt::format(" ({}; {} of one answer at the end)", parameter.value, kRowsAtEnd);
     app.add_option("--" + parameter.name, parameter.value, parameter.words + usual)
         ->check(validator_of(parameter))
         ->default_str("");
@@ -72,7 +84,7 @@ void declare_parameters(CLI::App& app, std::vector<VerbParameter>& parameters) {
 }
 
 void declare(CLI::App& app, VerbArguments& arguments) {
-  declare_parameters(app, arguments.verb.parameters);
+  declare_parameters(app, arguments.verb);
   declare_processes(app, arguments.processes, "look at");
   auto* const command =
       app.add_option("-c,--command", arguments.command, "start this command and look at it");
@@ -130,7 +142,7 @@ Expected<std::string> traced_condition(const VerbArguments& arguments, bool with
 }
 
 // Besides its parameters a script has ${traced}, the condition that a process is one of those that
-// are meant, ${family}, the same with all that come from these, ${now}, the probe at which it
+// are meant, ${family}, the same with all that come from these, ${now}, the probes at which it
 // prints, and ${page}, with which a page begins that takes the place of the last one.
 Expected<std::string> filled_script(const VerbText& text, const VerbArguments& arguments) {
   std::string script = text.text;
@@ -150,15 +162,13 @@ Expected<std::string> filled_script(const VerbText& text, const VerbArguments& a
   const std::string& every =
       arguments.every_text.empty() ? arguments.verb.every : arguments.every_text;
   if (is_live && !every.empty()) {
-    add("now", fmt::format("profile:::tick-{}ns", CLEW_TRY(parse_duration(every))));
+    add("now", fmt::format("profile:::tick-{}ns, END", CLEW_TRY(parse_duration(every))));
   } else {
     add("now", "END");
   }
   add("page", is_drawn_live(arguments) ? "\\f" : "");
-  // What does not stay on a screen has room for more.
-  constexpr const char* kRows = "1000";
   for (VerbParameter& value : values)
-    if (value.name == "take" && !value.is_given && !is_live) value.value = kRows;
+    if (value.name == kTake && !value.is_given && !is_live) value.value = kRowsAtEnd;
   return filled_text(script, VerbLanguage::D, values);
 }
 
@@ -189,6 +199,7 @@ Expected<int> run_script(const VerbText& text, std::string script, const VerbArg
   }
   if (!arguments.output.files.empty() && arguments.output.files[0] != kStandardOutput)
     request.output_path = arguments.output.files[0];
+  request.truncates = true;
   const FileDescriptor stop = CLEW_TRY(signals_as_descriptor(ReaderGone::Ends));
   return engine::run_dtrace(request, stop.get());
 }
@@ -246,6 +257,29 @@ Expected<void> check_rights(const VerbText& text, const VerbArguments& arguments
                           verb.name, verb.name));
 }
 
+// An option that would change nothing is a mistake of who gives it.
+Expected<void> check_options(const VerbText& text, const VerbArguments& arguments) {
+  const bool is_script = text.language == VerbLanguage::D;
+  const bool has_tail = format_name(arguments) == "text";
+  const std::string name =
+      arguments.verb.name + (text.variant.empty() ? "" : fmt::format(" ({})", text.variant));
+  for (const VerbParameter& parameter : arguments.verb.parameters) {
+    const std::string place = fmt::format("${{{}}}", parameter.name);
+    const bool is_in_tail = text.text_tail.find(place) != std::string::npos;
+    const bool is_used = text.text.find(place) != std::string::npos || (has_tail && is_in_tail);
+    if (!parameter.is_given || is_used) continue;
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("clew {} makes no use of --{}{}; leave it out", name, parameter.name,
+                            is_in_tail ? " where the answer is no text" : ""));
+  }
+  if (is_script && (arguments.yes || !arguments.vocabularies.empty())) {
+    return fail(ErrorCode::InvalidQuery,
+                fmt::format("clew {} is a script, which makes no use of {}; leave it out", name,
+                            arguments.yes ? "--yes" : "--vocabulary"));
+  }
+  return {};
+}
+
 Expected<int> run_verb_text(VerbArguments& arguments) {
   if (arguments.output.format.empty() && arguments.output.files.empty())
     arguments.output.format = arguments.verb.form;
@@ -256,6 +290,7 @@ Expected<int> run_verb_text(VerbArguments& arguments) {
                          .program = words.empty() ? "" : std::string(file_name_of(words[0])),
                          .processes = &arguments.processes};
   const VerbText& text = *CLEW_TRY(choose_text(arguments.verb, wish));
+  CLEW_TRY(check_options(text, arguments));
   CLEW_TRY(check_rights(text, arguments));
   const bool is_script = text.language == VerbLanguage::D;
   std::string filled =
@@ -270,7 +305,7 @@ Expected<int> run_verb_text(VerbArguments& arguments) {
 
 }  // namespace
 
-Expected<std::vector<NamedVerb>> named_verbs(int argument_count, const char* const* arguments) {
+Expected<Verbs> named_verbs(int argument_count, const char* const* arguments) {
   constexpr std::string_view kOption = "--verbs";
   std::vector<std::string> more;
   for (int i = 1; i < argument_count; ++i) {
@@ -278,10 +313,16 @@ Expected<std::vector<NamedVerb>> named_verbs(int argument_count, const char* con
     if (word == kOption && i + 1 < argument_count) more.emplace_back(arguments[i + 1]);
     if (word.starts_with("--verbs=")) more.emplace_back(word.substr(kOption.size() + 1));
   }
-  return read_verbs(verb_folders(more));
+  Verbs verbs = read_verbs(verb_folders(more));
+  for (const Verbs::FolderProblem& problem : verbs.problems) {
+    if (std::find(more.begin(), more.end(), problem.folder) != more.end())
+      return tl::unexpected(problem.error);
+  }
+  return verbs;
 }
 
 int named_verb(const NamedVerb& verb, int argument_count, const char* const* arguments) {
+  if (verb.problem) return report(*verb.problem);
   CLI::App app{verb.help, "clew " + verb.name};
   VerbArguments parsed{.verb = verb};
   try {

@@ -11,8 +11,9 @@
 
 namespace clew::cmd {
 
-// The verbs in the folders that a command line means: also those of its --verbs.
-Expected<std::vector<NamedVerb>> named_verbs(int argument_count, const char* const* arguments);
+// The verbs in the folders that a command line means: also those of its --verbs, which have to be
+// there.
+Expected<Verbs> named_verbs(int argument_count, const char* const* arguments);
 
 // The first argument is the verb. Gives the exit status.
 int named_verb(const NamedVerb& verb, int argument_count, const char* const* arguments);

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -52,18 +53,30 @@ std::optional<std::string_view> comment_in(std::string_view line) {
   return line.starts_with("#!") ? std::optional<std::string_view>("") : std::nullopt;
 }
 
+std::vector<std::string> words_between(std::string_view text, char mark) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(mark), text.size());
+    words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
 Expected<VerbParameter> parameter_of(std::string_view words) {
   constexpr std::array<std::string_view, 3> kKinds = {"duration", "number", "text"};
   VerbParameter parameter;
   parameter.name = take_word(words);
-  const std::string kind = take_word(words);
+  std::string kind = take_word(words);
+  if (kind.find('|') != std::string::npos)
+    parameter.choices = words_between(std::exchange(kind, "text"), '|');
   parameter.value = take_word(words);
   parameter.words = words;
   const auto* const found = std::find(kKinds.begin(), kKinds.end(), kind);
   if (!is_word(parameter.name) || found == kKinds.end() || words.empty()) {
     return fail(ErrorCode::InvalidQuery,
                 "a parameter is NAME KIND DEFAULT and what it is, KIND one of duration, number and "
-                "text");
+                "text, or its values with | between them");
   }
   parameter.kind = static_cast<VerbParameter::Kind>(found - kKinds.begin());
   if (parameter.value == "-") parameter.value.clear();
@@ -146,6 +159,7 @@ Expected<std::string> verb_content(const fs::path& path) {
   if (problem || !file) {
     return fail(ErrorCode::Io, fmt::format("cannot read {}", path.string()));
   }
+  if (!content.ends_with('\n')) content += '\n';  // More lines are put behind it.
   return content;
 }
 
@@ -196,8 +210,7 @@ struct Found {
   std::map<std::pair<std::string, std::string>, std::string> tails;
 };
 
-Expected<void> read_file(const fs::path& path, Found& found) {
-  const FileName name = verb_name_of(path).value_or(FileName());
+Expected<void> read_file(const fs::path& path, const FileName& name, Found& found) {
   VerbText text{.path = path.string(), .variant = name.variant, .language = name.language};
   text.text = CLEW_TRY(verb_content(path));
   if (name.is_tail) {
@@ -209,6 +222,12 @@ Expected<void> read_file(const fs::path& path, Found& found) {
   CLEW_TRY(read_header(verb, text));
   verb.texts.push_back(std::move(text));
   return {};
+}
+
+// The first one counts.
+void note_problem(NamedVerb& verb, const std::string& name, const Error& error) {
+  verb.name = name;
+  if (!verb.problem) verb.problem = error;
 }
 
 // Variants go before the verb itself.
@@ -247,26 +266,51 @@ std::vector<std::string> verb_folders(const std::vector<std::string>& more) {
   return folders;
 }
 
-Expected<std::vector<NamedVerb>> read_verbs(const std::vector<std::string>& folders) {
+namespace {
+
+// What is wrong with a file is so with its verb alone.
+Expected<Found> read_folder(const std::string& folder) {
+  Found found;
+  const std::vector<fs::path> files = CLEW_TRY(files_in(folder));
+  for (const fs::path& path : files) {
+    const FileName name = verb_name_of(path).value_or(FileName());
+    if (const Expected<void> read = read_file(path, name, found); !read)
+      note_problem(found.verbs[name.verb], name.verb, read.error());
+  }
+  for (auto& [name, verb] : found.verbs) {
+    if (const Expected<void> ordered = put_in_order(verb, found); !ordered)
+      note_problem(verb, name, ordered.error());
+  }
+  if (found.verbs.size() > kVerbsMax) {
+    return fail(ErrorCode::InvalidQuery, fmt::format("{} has {} verbs, and at most {} are read",
+                                                     folder, found.verbs.size(), kVerbsMax));
+  }
+  return found;
+}
+
+}  // namespace
+
+Verbs read_verbs(const std::vector<std::string>& folders) {
   std::map<std::string, NamedVerb> all;
+  Verbs result;
   for (const std::string& folder : folders) {
-    Found found;
-    const std::vector<fs::path> files = CLEW_TRY(files_in(folder));
-    for (const fs::path& path : files)
-      CLEW_TRY(read_file(path, found));
-    for (auto& [name, verb] : found.verbs) {
-      CLEW_TRY(put_in_order(verb, found));
+    Expected<Found> found = read_folder(folder);
+    if (!found) result.problems.push_back({.folder = folder, .error = found.error()});
+    if (!found) continue;
+    for (auto& [name, verb] : found->verbs)
       all[name] = std::move(verb);
-    }
   }
-  if (all.size() > kVerbsMax) {
-    return fail(ErrorCode::InvalidQuery,
-                fmt::format("there are {} verbs, and at most {} are read", all.size(), kVerbsMax));
-  }
-  std::vector<NamedVerb> result;
   for (auto& [name, verb] : all)
-    result.push_back(std::move(verb));
+    result.verbs.push_back(std::move(verb));
   return result;
+}
+
+Expected<void> check_choice(const VerbParameter& parameter, const std::string& value) {
+  const std::vector<std::string>& choices = parameter.choices;
+  if (choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end())
+    return {};
+  return fail(ErrorCode::InvalidQuery,
+              fmt::format("'{}' is none of {}", value, fmt::join(choices, ", ")));
 }
 
 namespace {
@@ -300,6 +344,7 @@ Expected<std::string> value_of(const VerbParameter& parameter, VerbLanguage lang
                   fmt::format("--{}: '{}' is no whole number", parameter.name, digits));
     }
     case VerbParameter::Kind::Text:
+      CLEW_TRY(check_choice(parameter, parameter.value));
       return quoted_text(parameter);
     case VerbParameter::Kind::Code:
       return parameter.value;

@@ -8,8 +8,9 @@
 //   form        the format it is drawn in, unless another one is asked for: chart
 //   every       how long its intervals are on a terminal: 1s
 //   nothing     what is said when it has seen nothing
-//   parameter   NAME KIND DEFAULT what it is; KIND is duration, number or text. ${NAME} stands for
-//               its value, --NAME changes it. A text stands between quotes; - is no default
+//   parameter   NAME KIND DEFAULT what it is; KIND is duration, number or text, or the values that
+//               a text can have, as mutex|all. ${NAME} stands for its value, --NAME changes it. A
+//               text stands between quotes; - is no default
 //   when        program PATTERN, library PATTERN, format NAMES, given PARAMETER or several
 //               processes: a variant, which is the verb where this holds
 //   extension   functions in C that the query calls: the name of one that comes with Clew
@@ -39,6 +40,7 @@ struct VerbParameter {
   std::string value;  // Its default; what a user says replaces it.
   std::string words;
   bool is_given = false;
+  std::vector<std::string> choices{};  // Of a text; none: all texts are possible.
 };
 
 struct VerbCondition {
@@ -72,21 +74,34 @@ struct NamedVerb {
   bool needs_root = false;
   bool needs_process = false;
   std::vector<VerbParameter> parameters;
-  std::vector<VerbText> texts;  // Variants first.
+  std::vector<VerbText> texts;     // Variants first.
+  std::optional<Error> problem{};  // It cannot be run, and may have no text.
+};
+
+struct Verbs {
+  struct FolderProblem {
+    std::string folder;
+    Error error;
+  };
+  std::vector<NamedVerb> verbs;
+  std::vector<FolderProblem> problems;  // Folders without verbs.
 };
 
 // The folders of a verb: that of the package, the user's own, and what a command line says.
 std::vector<std::string> verb_folders(const std::vector<std::string>& more);
 
-// Those in these folders, by name; a later folder goes before an earlier one. Errors: a folder that
-// is not there (but for the user's own), a file that cannot be read, or a line of a header that
-// makes no sense, with its place.
-Expected<std::vector<NamedVerb>> read_verbs(const std::vector<std::string>& folders);
+// Those in these folders, by name; a later folder goes before an earlier one. A file that cannot be
+// read, or a line of a header that makes no sense, is the problem of that verb, with its place; a
+// folder that is not there, or has too many, is one of the folder.
+Verbs read_verbs(const std::vector<std::string>& folders);
 
 // A text with the values in the place of their names. Errors: a value that its kind does not allow,
 // or a name that is no parameter.
 Expected<std::string> filled_text(const std::string& text, VerbLanguage language,
                                   const std::vector<VerbParameter>& parameters);
+
+// Whether the parameter can have this value. InvalidQuery says which it can have.
+Expected<void> check_choice(const VerbParameter& parameter, const std::string& value);
 
 // How names of programs, libraries and formats are compared: * ? [a-z].
 bool matches_pattern(std::string_view pattern, std::string_view text);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,6 +36,12 @@ class VerbFolder {
   std::filesystem::path path_;
 };
 
+std::vector<NamedVerb> verbs_in(const std::vector<std::string>& folders) {
+  Verbs found = read_verbs(folders);
+  EXPECT_TRUE(found.problems.empty());
+  return std::move(found.verbs);
+}
+
 constexpr const char* kQuery =
     "// help: what is read\n"
     "// needs: root, process\n"
@@ -50,10 +57,9 @@ TEST(VerbFile, AHeaderSaysWhatAVerbIs) {
   folder.put("reads.clew", kQuery);
   folder.put("notes.txt", "no verb");
   folder.put("Loud-Name.clew", "no name of a verb");
-  const auto verbs = read_verbs({folder.path()});
-  ASSERT_TRUE(verbs) << verbs.error().message;
-  ASSERT_EQ(verbs->size(), 1U);
-  const NamedVerb& verb = verbs->front();
+  const auto verbs = verbs_in({folder.path()});
+  ASSERT_EQ(verbs.size(), 1U);
+  const NamedVerb& verb = verbs.front();
   EXPECT_EQ(verb.name, "reads");
   EXPECT_EQ(verb.help, "what is read");
   EXPECT_EQ(verb.every, "2s");
@@ -71,9 +77,8 @@ TEST(VerbFile, VariantsGoBeforeTheVerbAndATextBehindItsScript) {
   folder.put("waits.text.d", "END { printf(\"all\"); }\n");
   folder.put("waits.redis.clew", "// when: program redis-*\nfrom r in redis.call\n");
   folder.put("waits.stacks.d", "/* when: format folded, svg */\nBEGIN { exit(0); }\n");
-  const auto verbs = read_verbs({folder.path()});
-  ASSERT_TRUE(verbs) << verbs.error().message;
-  const std::vector<VerbText>& texts = verbs->front().texts;
+  const auto verbs = verbs_in({folder.path()});
+  const std::vector<VerbText>& texts = verbs.front().texts;
   ASSERT_EQ(texts.size(), 3U);
   EXPECT_EQ(texts[0].variant, "redis");
   EXPECT_EQ(texts[0].when.kind, VerbCondition::Kind::Program);
@@ -89,18 +94,18 @@ TEST(VerbFile, ALaterFolderGoesBeforeAnEarlierOne) {
   const VerbFolder own("own");
   package.put("reads.clew", "// help: those of the package\nfrom r in syscall(\"read\")\n");
   own.put("reads.clew", "// help: my own\nfrom r in syscall(\"read\")\n");
-  const auto verbs = read_verbs({package.path(), own.path()});
-  ASSERT_TRUE(verbs) << verbs.error().message;
-  ASSERT_EQ(verbs->size(), 1U);
-  EXPECT_EQ(verbs->front().help, "my own");
+  const auto verbs = verbs_in({package.path(), own.path()});
+  ASSERT_EQ(verbs.size(), 1U);
+  EXPECT_EQ(verbs.front().help, "my own");
 }
 
 // What a folder with this one file is refused with.
 std::string refusal_of(const std::string& name, const std::string& text) {
   const VerbFolder folder("refused");
   folder.put(name, text);
-  const auto verbs = read_verbs({folder.path()});
-  return verbs ? "" : verbs.error().message;
+  const auto verbs = verbs_in({folder.path()});
+  const bool is_refused = verbs.size() == 1 && verbs.front().problem;
+  return is_refused ? verbs.front().problem->message : "";
 }
 
 TEST(VerbFile, WrongLinesAreNamedByTheirPlace) {
@@ -115,9 +120,51 @@ TEST(VerbFile, WrongLinesAreNamedByTheirPlace) {
   EXPECT_THAT(refusal_of("a.b.clew", "// when: program a\nfrom\n"),
               HasSubstr("a variant of no verb: there is no a.clew or a.d"));
   EXPECT_THAT(refusal_of("a.clew", std::string(70000, '/')), HasSubstr("at most 64 KiB"));
-  const auto nowhere = read_verbs({"/no/such/folder"});
-  ASSERT_FALSE(nowhere);
-  EXPECT_THAT(nowhere.error().message, HasSubstr("cannot read the verbs in /no/such/folder"));
+}
+
+TEST(VerbFile, AFileOrFolderThatIsWrongCostsItsVerbsAlone) {
+  const VerbFolder folder("problems");
+  folder.put("bad.clew", "// help: a\n// needs: wheel\nfrom\n");
+  folder.put("lone.variant.clew", "// when: program a\nfrom\n");
+  folder.put("reads.clew", kQuery);
+  const Verbs found = read_verbs({"/no/such/folder", folder.path()});
+  ASSERT_EQ(found.verbs.size(), 3U);
+  EXPECT_TRUE(found.verbs[0].name == "bad" && found.verbs[0].problem);
+  EXPECT_TRUE(found.verbs[1].name == "lone" && found.verbs[1].problem);
+  EXPECT_TRUE(found.verbs[2].name == "reads" && !found.verbs[2].problem);
+  ASSERT_EQ(found.problems.size(), 1U);
+  EXPECT_EQ(found.problems[0].folder, "/no/such/folder");
+  EXPECT_THAT(found.problems[0].error.message,
+              HasSubstr("cannot read the verbs in /no/such/folder"));
+}
+
+// "every 1s" and their like are put behind it.
+TEST(VerbFile, ATextEndsWithItsLastLine) {
+  const VerbFolder folder("end");
+  folder.put("reads.clew", "// help: reads\nfrom r in syscall(\"read\")  // All of them.");
+  folder.put("waits.d", "/*\n * help: waits\n */\nBEGIN { exit(0); }  // At once.");
+  folder.put("waits.text.d", "END { printf(\"all\"); }");
+  const auto verbs = verbs_in({folder.path()});
+  ASSERT_EQ(verbs.size(), 2U);
+  EXPECT_THAT(verbs[0].texts[0].text, EndsWith("// All of them.\n"));
+  EXPECT_THAT(verbs[1].texts[0].text, EndsWith("// At once.\n"));
+  EXPECT_THAT(verbs[1].texts[0].text_tail, EndsWith("}\n"));
+}
+
+TEST(VerbFile, AParameterCanHaveAListOfValues) {
+  const VerbFolder folder("choices");
+  folder.put("waits.d",
+             "/*\n * help: waits\n * parameter: kind mutex|all mutex which\n */\nBEGIN {}\n");
+  const auto verbs = verbs_in({folder.path()});
+  ASSERT_EQ(verbs.size(), 1U);
+  ASSERT_EQ(verbs.front().parameters.size(), 1U);
+  VerbParameter kind = verbs.front().parameters[0];
+  EXPECT_EQ(kind.value, "mutex");
+  EXPECT_TRUE(check_choice(kind, "all"));
+  kind.value = "al";
+  const auto filled = filled_text("${kind}", VerbLanguage::D, {kind});
+  ASSERT_FALSE(filled);
+  EXPECT_EQ(filled.error().message, "'al' is none of mutex, all");
 }
 
 TEST(VerbFile, ValuesStandInTheirPlacesAndNowhereElse) {

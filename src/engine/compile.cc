@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -46,6 +47,19 @@ uint16_t largest_of(const std::map<uint16_t, size_t>& counts) {
       std::max_element(counts.begin(), counts.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   return largest == counts.end() ? uint16_t{0} : largest->first;
+}
+
+// A reason without the process that it names: of several with the same one it is told once.
+std::string shared_reason(const collect::LeftOut& one) {
+  const std::string own = fmt::format(" in process {}", one.process);
+  return one.reason.substr(0, one.reason.size() - (one.reason.ends_with(own) ? own.size() : 0));
+}
+
+// Where there is one, the error says it.
+bool has_several_reasons(std::span<const collect::LeftOut> all) {
+  return std::any_of(all.begin(), all.end(), [&all](const collect::LeftOut& one) {
+    return shared_reason(one) != shared_reason(all.front());
+  });
 }
 
 }  // namespace
@@ -124,8 +138,9 @@ Expected<void> Compiler::find_processes() {
     }
     if (places_.kernel) scope_.pids.push_back(pid);
   }
-  if (first && result_.tracees.empty()) return tl::unexpected(*first);
-  tell_left_out();
+  const bool has_none = first && result_.tracees.empty();
+  if (!has_none || has_several_reasons(result_.left_out)) tell_left_out();
+  if (has_none) return tl::unexpected(*first);
   return {};
 }
 
@@ -140,9 +155,7 @@ void Compiler::tell_left_out() {
   std::map<std::string, std::vector<pid_t>> by_reason;
   for (; left_out_told_ < result_.left_out.size(); ++left_out_told_) {
     const auto& one = result_.left_out[left_out_told_];
-    const std::string own = fmt::format(" in process {}", one.process);
-    const size_t end = one.reason.size() - (one.reason.ends_with(own) ? own.size() : 0);
-    by_reason[one.reason.substr(0, end)].push_back(one.process);
+    by_reason[shared_reason(one)].push_back(one.process);
   }
   for (auto& [reason, pids] : by_reason) {
     if (pids.size() == 1) {
@@ -232,8 +245,10 @@ Expected<void> Compiler::find_sites(const query::Query& query) {
     leave_out(tracee->pid(), sites.error().message);
   }
   result_.tracees = std::move(found);
-  if (result_.tracees.empty()) return first;
-  tell_left_out();
+  const bool has_none = result_.tracees.empty();
+  const std::span untold = std::span(result_.left_out).subspan(left_out_told_);
+  if (!has_none || has_several_reasons(untold)) tell_left_out();
+  if (has_none) return first;
   if (result_.joined || !places_.everywhere.empty()) CLEW_TRY(check_streams(query));
   if (count > kSitesMax && !request_.is_sure) {
     return at_source(query, largest_source(), too_many(count));

@@ -96,6 +96,7 @@ class Separator {
   Expected<void> sample_keys(const Query& query);
   Expected<void> rewrite_keys(size_t stage, const Query& query);
   Expected<void> rewrite_rest(size_t stage, const Query& query);
+  [[nodiscard]] Expected<void> check_unformatted(const Query& query) const;
   [[nodiscard]] std::string_view why_behind(size_t stage, const Expression& condition) const;
   Expected<Expression> rewrite(size_t stage, const Expression& expression);
   void place_streams(size_t stage, const Query& query);
@@ -344,6 +345,20 @@ void make_columns_values(Query& rest) {
   rest.values = std::move(values);
 }
 
+// What stands in a row of a joined query are values.
+Expected<void> Separator::check_unformatted(const Query& query) const {
+  const auto is_printed = [](const Expression& node) {
+    return node.kind == ExpressionKind::Call && node.function == query::Function::Print;
+  };
+  for (const query::NamedExpression& column : query.columns) {
+    if (!query::contains(column.expression, is_printed)) continue;
+    return report_.fail(column.expression.span,
+                        "a query that is joined has values, and 'print' shows one: it is for the "
+                        "columns of the whole query");
+  }
+  return {};
+}
+
 Expected<void> Separator::rewrite_stage(size_t stage, const Query& query) {
   result_.stages[stage].query = query;
   Query& rest = result_.stages[stage].rest;
@@ -358,6 +373,8 @@ Expected<void> Separator::rewrite_stage(size_t stage, const Query& query) {
   rest.for_ns = query.for_ns;
   rest.for_events = query.for_events;
   rest.enumerations = query.enumerations;
+  rest.structures = query.structures;
+  if (stage != 0) CLEW_TRY(check_unformatted(query));
   CLEW_TRY(rewrite_keys(stage, query));
   return rewrite_rest(stage, query);
 }
@@ -432,7 +449,12 @@ int64_t lag_of(const Joined& joined, size_t stage, size_t joins) {
   int64_t lag = 0;
   for (size_t i = 0; i < std::min(joins, of.joins.size()); ++i) {
     const auto& subquery = of.streams[i + 1].subquery;
-    lag += static_cast<int64_t>(of.joins[i].within->ns);
+    const query::Within& within = *of.joins[i].within;
+    // Who chooses waits as long as a partner may be later, and may take one that was as much
+    // earlier.
+    const bool waits_for_both =
+        of.joins[i].filter != query::JoinFilter::All && within.side == query::JoinSide::Either;
+    lag += static_cast<int64_t>(within.ns) * (waits_for_both ? 2 : 1);
     if (subquery) lag += lag_of(joined, *subquery);
   }
   return lag;

@@ -219,6 +219,7 @@ void Rewriter::make_groups(uint16_t stream) {
   groups.sources = std::exchange(join.sources, {});
   groups.inputs = std::exchange(join.inputs, {});
   groups.enumerations = query_.enumerations;
+  groups.structures = query_.structures;
   move_conditions(stream, groups);
   move_keys(stream, groups);
   join.subquery.push_back(std::move(groups));

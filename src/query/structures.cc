@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query/structures.h"
 
-#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace clew::query {
 namespace {
@@ -41,8 +45,10 @@ class StructureMaker {
  private:
   void fill_array(Structure& made, const CTypeInfo& array, unsigned depth) {
     const CTypeInfo element = types_.describe(array.target);
+    uint64_t size_bytes = 0;
+    if (__builtin_mul_overflow(array.count, element.size_bytes, &size_bytes)) return;
     made.count = array.count;
-    made.size_bytes = array.count * element.size_bytes;
+    made.size_bytes = size_bytes;
     if (element.is_character && element.size_bytes == 1) {
       made.kind = Structure::Kind::Text;
     } else if (depth < kStructureDepthMax && element.size_bytes != 0) {
@@ -54,8 +60,12 @@ class StructureMaker {
   void fill_record(Structure& made, const CTypeRef& type, unsigned depth) {
     if (depth == kStructureDepthMax || made.size_bytes == 0) return;
     made.kind = Structure::Kind::Record;
+    std::map<std::string, size_t> named;  // Base classes may have the same names.
     for (const CMember& member : types_.members(type)) {
-      Structure part = make(member.name, foreign(member.type), depth + 1);
+      const size_t number = ++named[member.name];
+      const std::string name =
+          number == 1 ? member.name : fmt::format("{}#{}", member.name, number);
+      Structure part = make(name, foreign(member.type), depth + 1);
       part.offset_bytes = member.offset_bytes;
       part.bit_offset = member.bit_offset;
       part.bit_size = member.bit_size;

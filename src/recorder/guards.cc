@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -18,11 +19,31 @@ namespace {
 constexpr std::array<std::string_view, 2> kCallbacks = {"__sanitizer_cov_trace_pc_guard",
                                                         "__sanitizer_cov_trace_pc"};
 
-bool is_callback(const target::Function& function) {
+// What clew/guards.h has: a nop of five bytes, and a return.
+constexpr std::array<uint8_t, 6> kBody = {0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3};
+constexpr std::array<uint8_t, 4> kEndBranch = {0xf3, 0x0f, 0x1e, 0xfa};
+
+bool is_named_as_callback(const target::Function& function) {
   return std::any_of(
       function.names.begin(), function.names.end(), [](const target::FunctionName& name) {
         return std::find(kCallbacks.begin(), kCallbacks.end(), name.linkage) != kCallbacks.end();
       });
+}
+
+// Another one does something, which would be left out.
+bool has_our_body(const target::ModuleImage& image, uint64_t address) {
+  for (const target::Section& section : image.sections()) {
+    if (!section.executable || !section.contains(address)) continue;
+    const auto bytes = image.bytes(section);
+    if (!bytes || address - section.address > bytes->size()) return false;
+    std::span<const uint8_t> rest = bytes->subspan(address - section.address);
+    const auto begins_with = [&rest](std::span<const uint8_t> wanted) {
+      return rest.size() >= wanted.size() && std::equal(wanted.begin(), wanted.end(), rest.begin());
+    };
+    if (begins_with(kEndBranch)) rest = rest.subspan(kEndBranch.size());
+    return begins_with(kBody);
+  }
+  return false;
 }
 
 class GuardBytes {
@@ -48,13 +69,19 @@ class GuardBytes {
 }  // namespace
 
 bool Guards::are_in(const target::ModuleImage& image) {
-  return std::any_of(image.functions().begin(), image.functions().end(), is_callback);
+  return std::any_of(image.functions().begin(), image.functions().end(), is_named_as_callback);
 }
 
 Expected<Guards> Guards::of(const target::ModuleImage& image) {
   Guards guards;
   for (const target::Function& function : image.functions()) {
-    if (is_callback(function)) guards.callbacks_.push_back(function.address);
+    if (!is_named_as_callback(function)) continue;
+    if (!has_our_body(image, function.address)) {
+      return fail(ErrorCode::Refused,
+                  fmt::format("{}: its {} is not the one of clew/guards.h [guards]",
+                              std::string(image.name()), std::string(function.name)));
+    }
+    guards.callbacks_.push_back(function.address);
   }
   if (guards.callbacks_.empty()) {
     return fail(ErrorCode::NotFound,

@@ -16,10 +16,12 @@
 //     mov gs:[cursor], r11
 //   out:
 //
-// The word behind the newest one is 0 at each moment. A call from elsewhere than the module's text
-// records nothing: libraries have callbacks of their own.
+// The word behind the newest one is 0 at each moment. Up to its last store the probe can begin
+// anew, as it does behind the handler of a signal that has interrupted it. A call from elsewhere
+// than the module's text records nothing: libraries have callbacks of their own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -30,8 +32,10 @@ namespace clew::recorder {
 
 class Guards {
  public:
-  // Errors: NotFound when its symbols have no such function.
+  // Errors: NotFound when its symbols have no such function; Refused when one of that name is not
+  // that of clew/guards.h.
   static Expected<Guards> of(const target::ModuleImage& image);
+  // By names alone.
   static bool are_in(const target::ModuleImage& image);
 
   // Is it what guards call? By its first instruction.
@@ -40,6 +44,9 @@ class Guards {
   [[nodiscard]] uint32_t ids() const;
   [[nodiscard]] std::vector<uint8_t> probe(uint64_t load_bias, uint32_t first_id,
                                            uint32_t cursor) const;
+
+  // The probe's last instruction, by which a record is there.
+  static constexpr size_t kLastStoreBytes = 9;
 
  private:
   std::vector<uint64_t> callbacks_;

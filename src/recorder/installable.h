@@ -64,6 +64,10 @@ class Installable {
   [[nodiscard]] std::optional<uint64_t> cursor_in(const user_regs_struct& registers) const {
     return cursor_map_.cursor_in(registers, copy());
   }
+  // What guards call, in a process where the module is there; none when it is recorded by copies.
+  [[nodiscard]] std::vector<uint8_t> guard_probe(uint64_t load_bias) const {
+    return guards_ ? guards_->probe(load_bias, first_id_, cursor_) : std::vector<uint8_t>();
+  }
 
  private:
   friend class SidecarFile;

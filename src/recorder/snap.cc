@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -245,7 +246,17 @@ void read_process(ByteReader& in, Snap& snap) {
     snap.command.push_back(read_text(in));
 }
 
-void read_modules(ByteReader& in, Snap& snap) {
+// What records in a process is the same in all its modules: readers of it count on that.
+bool have_one_front_end(const Snap& snap) {
+  std::optional<FrontEnd> first;
+  return std::all_of(snap.modules.begin(), snap.modules.end(), [&first](const SnapModule& one) {
+    if (one.id_count == 0) return true;  // It is not recorded.
+    if (!first) first = one.recipe.front_end;
+    return *first == one.recipe.front_end;
+  });
+}
+
+bool read_modules(ByteReader& in, Snap& snap) {
   const auto count = in.read<uint32_t>();
   (void)in.read<uint32_t>();
   for (uint32_t i = 0; i < count && !in.failed(); ++i) {
@@ -257,7 +268,9 @@ void read_modules(ByteReader& in, Snap& snap) {
     module.recipe.first_id = in.read<uint32_t>();
     module.id_count = in.read<uint32_t>();
     module.recipe.loops = in.read<uint8_t>() == 0 ? Loops::Once : Loops::Each;
-    module.recipe.front_end = in.read<uint8_t>() == 0 ? FrontEnd::Copies : FrontEnd::Guards;
+    const auto front_end = in.read<uint8_t>();
+    if (front_end > static_cast<uint8_t>(FrontEnd::Guards)) return false;
+    module.recipe.front_end = static_cast<FrontEnd>(front_end);
     (void)in.read<uint16_t>();
     module.digest = in.read<Digest>();
     module.build_id = read_text(in);
@@ -269,6 +282,7 @@ void read_modules(ByteReader& in, Snap& snap) {
     }
     snap.modules.push_back(std::move(module));
   }
+  return have_one_front_end(snap);
 }
 
 void read_threads(ByteReader& in, Snap& snap) {
@@ -381,7 +395,7 @@ bool read_section(SectionType type, std::span<const uint8_t> bytes, Snap& snap) 
       read_process(in, snap);
       break;
     case SectionType::Modules:
-      read_modules(in, snap);
+      if (!read_modules(in, snap)) return false;
       break;
     case SectionType::Threads:
       read_threads(in, snap);

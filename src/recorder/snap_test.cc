@@ -135,6 +135,20 @@ TEST(Snap, TheQueryComesBackWhereThereIsOne) {
   EXPECT_FALSE(parse_snap(snap_bytes(snap)));
 }
 
+TEST(Snap, WhatRecordsIsTheSameInAllModules) {
+  Snap snap = some_snap();
+  snap.modules[0].recipe.front_end = FrontEnd::Guards;
+  const auto read = parse_snap(snap_bytes(snap));  // The other one is not recorded.
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->modules[0].recipe.front_end, FrontEnd::Guards);
+  snap.modules[1].id_count = 1;
+  EXPECT_FALSE(parse_snap(snap_bytes(snap)));
+  snap.modules[1].recipe.front_end = FrontEnd::Guards;
+  EXPECT_TRUE(parse_snap(snap_bytes(snap)));
+  snap.modules[1].recipe.front_end = static_cast<FrontEnd>(2);
+  EXPECT_FALSE(parse_snap(snap_bytes(snap)));
+}
+
 TEST(Snap, ScriptsComeBackWhereThereIsAnInterpreter) {
   Snap snap = some_snap();
   EXPECT_EQ(parse_snap(snap_bytes(snap))->scripts, Scripts{});

@@ -310,10 +310,11 @@ void Session::note_round() {
   if (outstanding_ != nullptr) outstanding_->set_now(*round_ns_);
 }
 
-// All that happened before has been taken.
+// All that happened before has been taken: an event is read in the round behind its time, or late.
 int64_t Session::complete_moment() const {
-  if (is_drained_ && round_before_ns_) return *round_before_ns_;
-  return outstanding_->latest() - plan::kLateNs;
+  const bool is_read = is_drained_ && round_before_ns_;
+  const int64_t until = is_read ? *round_before_ns_ : outstanding_->latest();
+  return std::max(until, INT64_MIN + plan::kLateNs) - plan::kLateNs;
 }
 
 // All rows of a moment, which are an answer by themselves.

@@ -269,23 +269,33 @@ void OpenRows::end_again(uint32_t place, int64_t time_ns) {
   note_end(place, std::max(time_ns, time_of(place)));
 }
 
-// Where too many are known, the first ones are forgotten before their time.
+// Where too many are known, or their keys take too much, the first ones are forgotten before their
+// time.
 void OpenRows::note_end(uint32_t place, int64_t time_ns) {
   words(place)[0] = static_cast<uint64_t>(time_ns);
   ends_.emplace_back(time_ns, place);
-  if (ends_.size() > limits_.ended) pass(ends_.front().first + 1);
+  while (ends_.size() > limits_.ended || (!ends_.empty() && pool_.bytes() > limits_.value_bytes))
+    forget_first_end();
 }
 
 void OpenRows::pass(int64_t until_ns) {
-  while (!ends_.empty() && ends_.front().first < until_ns) {
-    const auto [time, place] = ends_.front();
-    ends_.pop_front();
-    const State now = state(place);
-    const bool is_ended = now == State::Ended || now == State::EndedUnseen;
-    if (!is_ended || time_of(place) != time) continue;  // It was begun, or ended, again.
-    if (now == State::EndedUnseen) ++counts_.ended_unseen;
-    remove(place);
-  }
+  while (!ends_.empty() && ends_.front().first < until_ns)
+    forget_first_end();
+}
+
+void OpenRows::drain() {
+  while (!ends_.empty())
+    forget_first_end();
+}
+
+void OpenRows::forget_first_end() {
+  const auto [time, place] = ends_.front();
+  ends_.pop_front();
+  const State now = state(place);
+  const bool is_ended = now == State::Ended || now == State::EndedUnseen;
+  if (!is_ended || time_of(place) != time) return;  // It was begun, or ended, again.
+  if (now == State::EndedUnseen) ++counts_.ended_unseen;
+  remove(place);
 }
 
 // --- what is open --------------------------------------------------------------------------------

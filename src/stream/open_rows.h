@@ -30,7 +30,7 @@ class OpenRows {
   };
   struct Limits {
     size_t rows = 10'000'000;
-    size_t value_bytes = size_t{256} << 20;  // Of texts and stacks.
+    size_t value_bytes = size_t{256} << 20;  // Of texts and stacks, of known ends too.
     size_t ended = 1'000'000;                // Ends that are known.
   };
   struct Counts {
@@ -47,6 +47,8 @@ class OpenRows {
   void end(std::span<const aggregate::Value> key, int64_t time_ns);
   // All that happened before has come.
   void pass(int64_t until_ns);
+  // All has.
+  void drain();
 
   // The places of what was begun by then, from the oldest one on; valid until the next begin or
   // end.
@@ -85,6 +87,7 @@ class OpenRows {
   void begin_again(uint32_t place, int64_t time_ns, std::span<const aggregate::Value> row);
   void end_again(uint32_t place, int64_t time_ns);
   void note_end(uint32_t place, int64_t time_ns);
+  void forget_first_end();
 
   [[nodiscard]] uint32_t find(std::span<const aggregate::Value> key, uint32_t hash) const;
   uint32_t add(std::span<const aggregate::Value> key, uint32_t hash);

@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include "stream/value_pool.h"
+
 namespace clew::stream {
 namespace {
 
@@ -134,6 +136,37 @@ TEST(OpenRows, TextIsHeldOnceAndIsAKey) {
   std::vector<Value> read(1);
   rows.read(places[1], read);
   EXPECT_EQ(read, name);
+}
+
+TEST(OpenRows, EndsWithLongKeysAreForgottenWhereThereIsNoRoomForTheirText) {
+  OpenRows rows({.keys = 1, .width = 1}, {.value_bytes = 100'000});
+  for (uint64_t i = 0; i < 1'000; ++i)
+    rows.end(std::vector<Value>{std::to_string(i) + std::string(4'000, 'k')}, 1);
+  EXPECT_GT(rows.counts().ended_unseen, 900U);
+  EXPECT_LT(rows.bytes(), 1'000'000U);
+}
+
+TEST(OpenRows, AnEndAtTheEndOfTimeIsForgottenToo) {
+  OpenRows rows({.keys = 1, .width = 1}, {.ended = 3});
+  for (uint64_t i = 0; i < 5; ++i)
+    rows.end(key(i), INT64_MAX);
+  EXPECT_EQ(rows.counts().ended_unseen, 2U);
+  rows.drain();
+  EXPECT_EQ(rows.counts().ended_unseen, 5U);
+}
+
+TEST(ValuePool, TakesNothingOnceNobodyUsesIt) {
+  ValuePool pool(1);
+  std::string text = "a text with room";
+  text.reserve(10'000);
+  aggregate::Stack stack;
+  stack.frames.push_back({.symbol = "main", .module = "app"});
+  const std::vector<uint32_t> numbers = {pool.use(text), pool.use(stack), pool.use(text)};
+  EXPECT_EQ(numbers[0], numbers[2]);
+  EXPECT_LT(pool.bytes(), 2'000U);
+  for (const uint32_t number : numbers)
+    pool.leave(number);
+  EXPECT_EQ(pool.bytes(), 0U);
 }
 
 TEST(OpenRows, AKeyThatIsNoNumberAndNoTextIsNone) {

@@ -55,6 +55,8 @@ TemporalJoin::TemporalJoin(TemporalShape shape, TemporalLimits limits, JoinedRow
 
 void TemporalJoin::hold(HeldRows& side, const HeldRows::Row& row, bool is_joined) {
   if (side.size() >= limits_.held) {
+    if (&side == &right_)
+      right_forgotten_ns_ = std::max(right_forgotten_ns_, side.time_of(side.first()));
     side.remove_first();
     ++forgotten_;
   }
@@ -190,9 +192,11 @@ bool TemporalJoin::give_chosen(uint32_t place, size_t& most) {
   return true;
 }
 
-// The first or last of the right rows that are near. False: there are too many to tell.
+// The first or last of the right rows that are near. False: there are too many to tell, or there
+// may have been one before them that is forgotten.
 bool TemporalJoin::choose(const Wanted& wanted) {
   found_.clear();
+  if (shape_.choice == Choice::First && wanted.first_ns <= right_forgotten_ns_) return false;
   const HeldRows::Rows rows = right_.rows_of(wanted.key, wanted.hash);
   const bool is_last = shape_.choice == Choice::Last;
   size_t looks = limits_.looks;

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -117,6 +118,7 @@ class TemporalJoin {
   HeldRows right_;
   uint64_t forgotten_ = 0;
   uint64_t unchosen_ = 0;
+  int64_t right_forgotten_ns_ = std::numeric_limits<int64_t>::min();  // The latest of them.
   // In the making.
   std::vector<aggregate::Value> row_;
   std::vector<aggregate::Value> key_;

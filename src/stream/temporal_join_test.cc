@@ -375,6 +375,19 @@ TEST(TemporalJoin, DoesNotChooseFromWhatItCannotLookAt) {
   }
 }
 
+// Which was the first is not known where one is forgotten that may have been it.
+TEST(TemporalJoin, IsNotGivenAnotherFirstOne) {
+  Joining run({.within_ns = 1'000, .choice = Choice::First}, 0, {.held = 2});
+  for (int64_t i = 0; i < 3; ++i)
+    run.take(right(100 + i), i);
+  run.take(left(200), 3);
+  run.take(left(1'150), 4);  // Not before 150, when all that was forgotten is over.
+  run.pass(10'000);
+  EXPECT_EQ(run.join().unchosen(), 1);
+  EXPECT_EQ(run.join().forgotten(), 1);
+  EXPECT_THAT(run.sorted(), ElementsAre());
+}
+
 // The last one is found at once, however many there are.
 TEST(TemporalJoin, TheLastOneTakesOneLook) {
   Joining run({.within_ns = 1'000, .side = Side::Before, .choice = Choice::Last}, 0, {.looks = 1});

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/value_pool.h"
 
-#include <array>
+#include <algorithm>
+#include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -15,20 +17,34 @@ namespace {
 
 using aggregate::Value;
 
+uint64_t hash_of_text(uint64_t hash, std::string_view text) {
+  hash = aggregate::hash_step(hash, text.size());
+  for (size_t at = 0; at < text.size(); at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, std::min(sizeof word, text.size() - at));
+    hash = aggregate::hash_step(hash, word);
+  }
+  return hash;
+}
+
+// Frames that have been given their names have no address.
 uint64_t hash_of(const Value& value, uint64_t seed) {
   const auto* const stack = std::get_if<aggregate::Stack>(&value);
   if (stack == nullptr) return hash_of_key({&value, 1}, seed);
   uint64_t hash = seed;
-  for (const aggregate::Frame& frame : stack->frames)
-    hash = aggregate::hash_step(aggregate::hash_step(hash, frame.address), frame.line);
+  for (const aggregate::Frame& frame : stack->frames) {
+    for (const uint64_t word : {frame.address, frame.offset, uint64_t{frame.line}})
+      hash = aggregate::hash_step(hash, word);
+    hash = hash_of_text(hash_of_text(hash, frame.symbol), frame.module);
+  }
   return hash;
 }
 
-// With what finds it.
+// With what finds it. The same of a value and of its copy.
 size_t bytes_of(const Value& value) {
   constexpr size_t kEntryBytes = 128;
   size_t bytes = kEntryBytes;
-  if (const auto* const text = std::get_if<std::string>(&value)) bytes += text->capacity();
+  if (const auto* const text = std::get_if<std::string>(&value)) bytes += text->size();
   if (const auto* const stack = std::get_if<aggregate::Stack>(&value)) {
     for (const aggregate::Frame& frame : stack->frames)
       bytes += sizeof(frame) + frame.symbol.size() + frame.module.size() + frame.file.size();

@@ -111,6 +111,12 @@ std::string with_star(std::string name, std::string_view star) {
   return name.append(star);
 }
 
+// 0 where there cannot be so many.
+uint64_t size_of_array(uint64_t element_bytes, uint64_t count) {
+  uint64_t size = 0;
+  return __builtin_mul_overflow(element_bytes, count, &size) ? 0 : size;
+}
+
 }  // namespace
 
 TypeId TypeTable::type_of(Dwarf_Die& die) {
@@ -289,14 +295,20 @@ void TypeTable::fill_array(TypeDescription& description, Dwarf_Die& die) {
     const auto count = die_unsigned(child, DW_AT_count);
     const auto upper = die_unsigned(child, DW_AT_upper_bound);
     // `int a[0]` has an upper bound of -1, which must not become a count of 2^64.
-    const bool usable = upper && *upper < std::numeric_limits<uint32_t>::max();
-    counts.push_back(count ? *count : usable ? *upper + 1 : 0);
+    const auto usable = [](const std::optional<uint64_t>& number) {
+      return number && *number < std::numeric_limits<uint32_t>::max();
+    };
+    if (count) {
+      counts.push_back(usable(count) ? *count : 0);
+    } else {
+      counts.push_back(usable(upper) ? *upper + 1 : 0);
+    }
   });
   if (counts.empty()) counts.push_back(0);
   TypeId element = type_of(die);
   uint64_t size = element == kVoidType ? 0 : describe(element).size_bytes;
   for (size_t i = counts.size(); i-- > 1;) {
-    size *= counts[i];
+    size = size_of_array(size, counts[i]);
     std::string name = fmt::format("{}[{}]", describe(element).name, counts[i]);
     element = add_made_up({.kind = TypeKind::Array,
                            .size_bytes = size,
@@ -307,7 +319,7 @@ void TypeTable::fill_array(TypeDescription& description, Dwarf_Die& die) {
   description.kind = TypeKind::Array;
   description.target = element;
   description.count = counts[0];
-  if (description.size_bytes == 0) description.size_bytes = size * counts[0];
+  if (description.size_bytes == 0) description.size_bytes = size_of_array(size, counts[0]);
 }
 
 std::string TypeTable::name_of(Dwarf_Die& die, unsigned depth) {

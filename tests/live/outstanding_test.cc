@@ -112,7 +112,7 @@ TEST(Outstanding, SingleRowsAreTheOldestFirst) {
   std::set<json> addresses;
   for (size_t i = 0; i < report.rows.size(); ++i) {
     EXPECT_GT(report.rows[i].at("age").get<int64_t>(), 0);
-    if (i != 0) EXPECT_LE(report.rows[i].at("age"), report.rows[i - 1].at("age"));
+    EXPECT_LE(report.rows[i].at("age"), report.rows[i == 0 ? 0 : i - 1].at("age"));
     addresses.insert(report.rows[i].at("address"));
   }
   EXPECT_EQ(addresses.size(), 20U);

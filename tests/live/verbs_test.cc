@@ -104,6 +104,33 @@ TEST(Verbs, FilesTellsOpensThatFailAndBytes) {
   EXPECT_EQ(sum_of_keys(some, "opens", {"oncall"}), 3) << some.error;
 }
 
+// The last number of each line with these words.
+int64_t sum_of_lines(const std::string& text, const std::string& words) {
+  int64_t sum = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t last = line.find_last_of(' ');
+    if (line.find(words) != std::string::npos) sum += std::stoll(line.substr(last + 1));
+  }
+  return sum;
+}
+
+// Intervals and what is left of the last one, each once, in the form of the others.
+TEST(Verbs, ALiveScriptLosesNothing) {
+  if (!is_root()) GTEST_SKIP() << "the kernel is root's";
+  const TemporaryFolder folder;
+  const std::string file = folder.file("answer.txt");
+  std::ofstream(file) << "of another time\n";
+  const Child::End end = clew(
+      {"files", "--path", "no/such", "--every", "100ms", "-o", file, "-c", oncall("opens", 7)});
+  ASSERT_EQ(end.status, 0) << end.error;
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  EXPECT_EQ(sum_of_lines(text.str(), "/no/such/file/of/oncall "), 7) << text.str();
+  EXPECT_EQ(sum_of_lines(text.str(), "/dev/null "), 21) << text.str();
+  EXPECT_THAT(text.str(), Not(HasSubstr("of another time")));
+}
+
 TEST(Verbs, ExecTellsArgumentsStatusAndLife) {
   if (!is_root()) GTEST_SKIP() << "the kernel is root's";
   const VerbAnswer answer = ask({"exec", "-c", oncall("execs", 3)});
@@ -272,6 +299,11 @@ TEST(Verbs, WrongInputIsSaidWithWhatToDo) {
       {{"cpu", "--take", "many"}, 2, "--take: 'many' is no whole number"},
       {{"sql", "--as", "sqllite", "-c", "true"}, 1, "did you mean 'sqlite'?"},
       {{"sql", "-p", std::to_string(getpid())}, 1, "-p PID, -n NAME or -c COMMAND names one"},
+      {{"locks", "--kind", "al"}, 2, "--kind: 'al' is none of mutex, all"},
+      {{"cpu", "--take", "3", "--folded"}, 1, "clew cpu (stacks) makes no use of --take"},
+      {{"files", "--take", "3", "--json"}, 1, "--take where the answer is no text; leave it out"},
+      {{"files", "-y"}, 1, "clew files is a script, which makes no use of --yes"},
+      {{"files", "--vocabulary", "x"}, 1, "a script, which makes no use of --vocabulary"},
       {{"syscal"}, 2, "no verb 'syscal'; did you mean 'syscalls'?"},
       {{"top", "--verbs", "/no/such/folder"}, 1, "cannot read the verbs in /no/such/folder"},
       {{"examples", "no", "such", "thing", "anywhere"}, 1, "fewer or shorter words find more"}};
@@ -309,9 +341,15 @@ TEST(Verbs, AFolderAddsVerbs) {
       ask({"closes", "--verbs", folder.path(), "--least", "90", "-c", oncall("calls", 40)});
   EXPECT_EQ(row_with(none, "program", "oncall"), json::object());
   std::ofstream(folder.file("wrong.clew")) << "// help: x\n// needs: wheel\nfrom\n";
-  const Child::End wrong = clew({"closes", "--verbs", folder.path()});
+  constexpr const char* kWhy = "wrong.clew:2: error: 'wheel' is nothing that a verb needs";
+  const Child::End wrong = clew({"wrong", "--verbs", folder.path()});
   EXPECT_EQ(wrong.status, 1);
-  EXPECT_THAT(wrong.error, HasSubstr("wrong.clew:2: error: 'wheel' is nothing that a verb needs"));
+  EXPECT_THAT(wrong.error, HasSubstr(kWhy));
+  const Child::End other = clew({"closes", "--verbs", folder.path(), "--show"});
+  EXPECT_EQ(other.status, 0);
+  EXPECT_EQ(other.error, "");
+  EXPECT_THAT(clew({"--help", "--verbs", folder.path()}).output,
+              AllOf(HasSubstr(kWhy), HasSubstr("closed files")));
 }
 
 // Of `script`: what a verb writes on a terminal of its own.

@@ -23,8 +23,8 @@ DtraceConsole::~DtraceConsole() {
   if (first_ != stdout) (void)std::fclose(first_);
 }
 
-Expected<void> DtraceConsole::open(const std::string& path) {
-  std::FILE* const file = std::fopen(path.c_str(), "ae");
+Expected<void> DtraceConsole::open(const std::string& path, bool truncates) {
+  std::FILE* const file = std::fopen(path.c_str(), truncates ? "we" : "ae");
   if (file == nullptr) {
     return fail(ErrorCode::Io, fmt::format("failed to open {}: {}", path, error_text(errno)));
   }

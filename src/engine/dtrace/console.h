@@ -34,8 +34,8 @@ class DtraceConsole {
   DtraceConsole& operator=(const DtraceConsole&) = delete;
   ~DtraceConsole();
 
-  // -o: appends.
-  Expected<void> open(const std::string& path);
+  // -o: appends, unless what the file has from before goes.
+  Expected<void> open(const std::string& path, bool truncates = false);
   void write(std::string_view text);
   // A line without its end, to stderr behind "dtrace: ".
   void message(std::string_view text);

@@ -270,7 +270,8 @@ Expected<void> DtraceRun::open_output() {
     sink_ = CLEW_TRY(format.open(options, request_.output_path));
     return {};
   }
-  if (!request_.output_path.empty()) CLEW_TRY(console_.open(request_.output_path));
+  if (!request_.output_path.empty())
+    CLEW_TRY(console_.open(request_.output_path, request_.truncates));
   if (format.has_several_tables) sink_ = format.make(options, bytes_, bytes_);
   return {};
 }

@@ -33,6 +33,7 @@ struct DtraceRequest {
   std::string extension_folder;                              // Of those that come with Clew.
   uint64_t extension_fuel = extension::kFuel;                // --fuel
   std::string output_path;                                   // -o
+  bool truncates = false;                                    // What -o has from before is gone.
   bool preprocess = false;                                   // -C
   std::vector<std::string> preprocessor_arguments;           // -D -I -U -H
   // -h: a header for the builder of a program; -G: an object for it, `arguments` are its objects.

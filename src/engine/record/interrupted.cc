@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <span>
+#include <vector>
 
 #include <sys/ptrace.h>
 #include <x86intrin.h>
@@ -87,10 +88,36 @@ bool RecordedProcess::owns(pid_t process, const user_regs_struct& registers, uin
   return __atomic_load_n(&control_of(slot).owner, __ATOMIC_ACQUIRE) == registers.fs_base + cookie;
 }
 
+// In the probe of a guard a register has the cursor, which the handler would not know, and whose
+// store would undo the handler's records. Up to that store it can begin anew: what it writes is
+// behind the cursor in memory, and what it reads is still there.
+user_regs_struct RecordedProcess::at_probe(pid_t process, const Installed& installed,
+                                           user_regs_struct registers) {
+  const uint64_t pc = registers.rip;
+  const auto probe = installed.module->module().guard_probe(installed.described.load_bias);
+  if (probe.empty() || installed.has_copy_of(pc)) return registers;
+  const uint64_t last = probe.size() - recorder::Guards::kLastStoreBytes;
+  const inline_::CopyRoom& room = installed.room;
+  const uint64_t begin = pc - std::min(pc - room.address, last);
+  const uint64_t end = std::min(room.address + room.size_bytes, pc + probe.size());
+  std::vector<uint8_t> bytes(end - begin);
+  if (!target::read_memory(process, begin, bytes)) return registers;
+  const auto found = std::search(bytes.begin(), bytes.end(), probe.begin(), probe.end());
+  const uint64_t start = begin + static_cast<uint64_t>(found - bytes.begin());
+  if (found != bytes.end() && start < pc) registers.rip = start;
+  return registers;
+}
+
 // A handler begins with the cursor in memory, which is older than what a register may have. Where
 // the newest record is not written yet, there is nothing to say.
 void RecordedProcess::caught(pid_t process, const WatchedThread& thread, int signal) {
-  const user_regs_struct registers = in_copy(process, thread.registers);
+  user_regs_struct registers = in_copy(process, thread.registers);
+  if (const Installed* const installed = installed_at(registers.rip)) {
+    const user_regs_struct anew = at_probe(process, *installed, registers);
+    const bool is_set =
+        anew.rip != registers.rip && ptrace(PTRACE_SETREGS, thread.thread, nullptr, &anew) == 0;
+    if (is_set) registers = anew;
+  }
   const auto slot = slot_at(registers.gs_base);
   if (!slot || !owns(process, registers, *slot)) return;
   const auto by_register = cursor_in(registers);

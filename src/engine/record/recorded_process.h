@@ -185,6 +185,8 @@ class RecordedProcess {
   [[nodiscard]] recorder::Snap new_snap(pid_t process, const Modules& modules) const;
   void copy_threads(Standstill& threads, const Modules& modules, recorder::Snap& snap);
   [[nodiscard]] const Installed* installed_at(uint64_t pc) const;
+  static user_regs_struct at_probe(pid_t process, const Installed& installed,
+                                   user_regs_struct registers);
   [[nodiscard]] bool owns(pid_t process, const user_regs_struct& registers, uint32_t slot) const;
   [[nodiscard]] user_regs_struct in_copy(pid_t process, user_regs_struct registers) const;
   [[nodiscard]] bool is_in_recorded(uint64_t pc) const;
