@@ -102,7 +102,9 @@ void Decoder::decode(const query::Expression& meaning, std::span<const uint64_t>
 }
 
 void Decoder::make_key(Value& value, const query::Type& type) {
-  if (type.kind == TypeKind::Symbol) value = names_.symbol(plan::bits_of(value));
+  if (type.kind != TypeKind::Symbol) return;
+  const uint64_t address = plan::bits_of(value);
+  value = type.unit == query::Unit::Address ? names_.code(address) : names_.symbol(address);
 }
 
 }  // namespace clew::answer

@@ -27,7 +27,9 @@ class Names {
   virtual std::string host() = 0;
   // The machine's name as the process sees it.
   virtual std::string node_name(uint64_t process) = 0;
+  // Of where a call returns to, which is named by the call; and of an instruction itself.
   virtual std::string symbol(uint64_t address) = 0;
+  virtual std::string code(uint64_t address) { return symbol(address); }
   // Of its words (abi/query_window.h). Only events of the kernel's programs have some.
   virtual aggregate::Stack stack(std::span<const uint64_t> /*words*/) { return {}; }
 };

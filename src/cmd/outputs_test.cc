@@ -121,11 +121,11 @@ TEST_F(OutputFiles, AreNotThereWhereNoAnswerBegan) {
 TEST_F(OutputFiles, AreThereWhereAnAnswerBegan) {
   {
     Outputs outputs;
-    ASSERT_TRUE(outputs.open({.files = {path("a.folded")}, .format = ""}));
+    ASSERT_TRUE(outputs.open({.files = {path("a.csv")}, .format = ""}));
     outputs.sink().begin(kColumns, output::RowMode::Table);
     EXPECT_TRUE(outputs.close(nullptr).empty());
   }
-  EXPECT_TRUE(fs::exists(path("a.folded")));
+  EXPECT_TRUE(fs::exists(path("a.csv")));
 }
 
 TEST_F(OutputFiles, ThatAreOneFileAreRefused) {

@@ -115,17 +115,20 @@ std::string ProcessNames::node_name(uint64_t process) {
 std::string ProcessNames::symbol(uint64_t address) {
   const auto found = symbols_.find(address);
   if (found != symbols_.end()) return found->second;
-  return symbols_[address] = name_of(address);
+  // Behind a call that does not return there may be another function already, so the call's last
+  // byte is named. A handler of signals returns to code that nobody called.
+  return symbols_[address] = name_of(address, is_signal_return(pid_, address) ? 0 : 1);
+}
+
+std::string ProcessNames::code(uint64_t address) {
+  return name_of(address, 0);
 }
 
 aggregate::Stack ProcessNames::stack(std::span<const uint64_t> words) {
   return stacks_ == nullptr ? aggregate::Stack() : stacks_->named(words);
 }
 
-// A return address: behind a call that does not return there may be another function already, so
-// the call's last byte is named. A handler of signals returns to code that nobody called.
-std::string ProcessNames::name_of(uint64_t address) {
-  const uint64_t back = is_signal_return(pid_, address) ? 0 : 1;
+std::string ProcessNames::name_of(uint64_t address, uint64_t back) {
   std::string name;
   uint64_t offset = 0;
   const std::optional<target::SymbolisedAddress> symbol = catalog_.symbolise(address - back);

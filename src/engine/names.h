@@ -42,10 +42,11 @@ class ProcessNames final : public answer::Names {
   std::string host() override;
   std::string node_name(uint64_t process) override;
   std::string symbol(uint64_t address) override;
+  std::string code(uint64_t address) override;
   aggregate::Stack stack(std::span<const uint64_t> words) override;
 
  private:
-  std::string name_of(uint64_t address);
+  std::string name_of(uint64_t address, uint64_t back);
 
   pid_t pid_;
   target::Catalog& catalog_;

@@ -210,6 +210,12 @@ Type common_type(const Type& a, const Type& b) {
   return result;
 }
 
+bool is_word_as_address(const Expression& expression) {
+  return expression.kind == ExpressionKind::Convert && expression.type.unit == Unit::Address &&
+         expression.operands[0].type.kind == TypeKind::Integer &&
+         expression.operands[0].type.size_bytes == 8;
+}
+
 Expression convert(Expression expression, Type type) {
   CLEW_ASSERT(is_number(expression));
   const bool keeps_unit = type.unit == Unit::None && expression.type.unit != Unit::Address;

@@ -32,6 +32,8 @@ Expression call(Function function, Type type, std::vector<Expression> operands, 
 // To the kind, width and sign of `type`; its unit and enumeration stay unless the type names some.
 // No node when nothing changes. Only between numbers.
 Expression convert(Expression expression, Type type);
+// Whether it is a number that is only called an address, as types do that a file of events has not.
+bool is_word_as_address(const Expression& expression);
 
 // The type that C's usual arithmetic conversions give (C 2011, 6.3.1.8), without a unit.
 Type common_type(const Type& a, const Type& b);

@@ -306,7 +306,7 @@ Expected<Value> Evaluator::symbol_at(Expression address, Span span) {
   }
   Expression symbol;
   symbol.kind = ExpressionKind::Convert;
-  symbol.type = {.kind = TypeKind::Symbol, .is_signed = false};
+  symbol.type = {.kind = TypeKind::Symbol, .is_signed = false, .unit = Unit::Address};
   symbol.span = at(span);
   symbol.operands.push_back(convert(std::move(address), kUint64));
   return scalar_value(std::move(symbol));
@@ -344,6 +344,8 @@ Expected<Value> Evaluator::cast_to(Expression operand, const CTypeRef& type, Spa
   if (operand.kind == ExpressionKind::Integer) {
     return scalar_value(integer_constant(operand.integer, known.type, at(span)), type);
   }
+  if (drops_address && is_word_as_address(operand))
+    return scalar_value(convert(std::move(operand.operands[0]), known.type), type);
   Expression plain;
   plain.kind = ExpressionKind::Convert;
   plain.type = known.type;

@@ -17,7 +17,7 @@ namespace {
 
 using aggregate::Value;
 
-uint64_t hash_of_text(uint64_t hash, std::string_view text) {
+uint64_t hash_of_held_text(uint64_t hash, std::string_view text) {
   hash = aggregate::hash_step(hash, text.size());
   for (size_t at = 0; at < text.size(); at += sizeof(uint64_t)) {
     uint64_t word = 0;
@@ -35,7 +35,7 @@ uint64_t hash_of(const Value& value, uint64_t seed) {
   for (const aggregate::Frame& frame : stack->frames) {
     for (const uint64_t word : {frame.address, frame.offset, uint64_t{frame.line}})
       hash = aggregate::hash_step(hash, word);
-    hash = hash_of_text(hash_of_text(hash, frame.symbol), frame.module);
+    hash = hash_of_held_text(hash_of_held_text(hash, frame.symbol), frame.module);
   }
   return hash;
 }
