@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -96,9 +97,21 @@ TEST_F(AnswersInAStore, AreThoseThatAreWanted) {
   EXPECT_THAT(show(3, 5), ElementsAre(3, 5));
   EXPECT_THAT(show(4, 4), ElementsAre());
   EXPECT_THAT(show(20, 400), ElementsAre(20));
-  EXPECT_THAT(show(21, 21), ElementsAre());
-  const uint64_t last = std::numeric_limits<uint64_t>::max();
-  EXPECT_THAT(show(last, last), ElementsAre());
+}
+
+// The nearest one is named.
+TEST_F(AnswersInAStore, AreRefusedWhereTheyAreNotThere) {
+  for (const uint64_t number : {uint64_t{21}, std::numeric_limits<uint64_t>::max()}) {
+    Intervals seen;
+    const auto accept = [](output::Columns) { return Expected<void>{}; };
+    const auto shown = show_results(
+        answers_, {.query = "q1", .first = number, .last = number, .accept = accept}, seen);
+    ASSERT_FALSE(shown);
+    EXPECT_EQ(
+        shown.error().message,
+        fmt::format("interval {} of 'q1' is not there: 1 to 20 are; the nearest is 20", number));
+    EXPECT_TRUE(seen.numbers.empty());
+  }
 }
 
 TEST_F(AnswersInAStore, HaveNames) {
