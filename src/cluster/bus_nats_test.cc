@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <nats/nats.h>
 
 #include "base/run_program.h"
 #include "cluster/bus_world.h"
@@ -313,6 +314,28 @@ uint64_t append_at_last(Bus& bus, std::string_view subject, const std::string& t
   return sequence;
 }
 
+// Whether each of the three has all that the log has. Until then the death of another one is that
+// of the second.
+bool are_all_current(const std::string& url) {
+  natsConnection* connection = nullptr;
+  jsCtx* context = nullptr;
+  jsStreamInfoList* streams = nullptr;
+  jsErrCode code{};
+  bool are_current = natsConnection_ConnectTo(&connection, url.c_str()) == NATS_OK &&
+                     natsConnection_JetStream(&context, connection, nullptr) == NATS_OK &&
+                     js_Streams(&streams, context, nullptr, &code) == NATS_OK;
+  for (int i = 0; are_current && i < streams->Count; ++i) {
+    const jsClusterInfo* const cluster = streams->List[i]->Cluster;
+    are_current = cluster != nullptr && cluster->ReplicasLen == 2;
+    for (int r = 0; are_current && r < 2; ++r)
+      are_current = cluster->Replicas[r]->Current && !cluster->Replicas[r]->Offline;
+  }
+  jsStreamInfoList_Destroy(streams);
+  jsCtx_Destroy(context);
+  natsConnection_Destroy(connection);
+  return are_current;
+}
+
 TEST_F(NatsTest, KeepsEachEntryOnceWhenServersOfThreeAreKilled) {
   NatsCluster cluster;
   cluster.start();
@@ -328,6 +351,7 @@ TEST_F(NatsTest, KeepsEachEntryOnceWhenServersOfThreeAreKilled) {
       append_at_last(bus, "part.a", texts.back());
     }
     cluster.server(victim).start();
+    EXPECT_TRUE(try_until(bus, [&] { return are_all_current(cluster.url()); }));
   }
   std::vector<std::string> read;
   uint64_t last = 0;
