@@ -73,7 +73,7 @@ Bytes example(const Asked& asked) {
 void join(const clew::plan::Joined& joined, const clew::aggregate::Table& table) {
   clew::answer::TimeJoins joins(joined, {.slack_ns = 1'000'000'000});
   RowBatch rows(joined.stages[0].rest.values.size());
-  (void)give_events(table, joined.events, [&](RowBatch& events) {
+  (void)clew::answer::give_events(table, joined.events, [&](RowBatch& events) {
     for (size_t at = 0; at < events.size(); rows.clear())
       at = joins.take(events, {.begin = at, .end = events.size()}, rows);
   });
@@ -83,7 +83,8 @@ void join(const clew::plan::Joined& joined, const clew::aggregate::Table& table)
 
 void use(const Asked& asked, const clew::aggregate::Table& table) {
   size_t count = 0;
-  const auto given = give_events(table, asked.query, [&](RowBatch& rows) { count += rows.size(); });
+  const auto given =
+      clew::answer::give_events(table, asked.query, [&](RowBatch& rows) { count += rows.size(); });
   CLEW_ASSERT(count == (given ? table.size() : 0));
   if (given && asked.joined) join(*asked.joined, table);
 }
