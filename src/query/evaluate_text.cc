@@ -9,6 +9,7 @@
 
 #include "query/arithmetic.h"
 #include "query/evaluator.h"
+#include "query/fields.h"
 #include "query/structures.h"
 #include "query/token.h"
 #include "query/vocabulary.h"

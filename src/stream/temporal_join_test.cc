@@ -211,7 +211,7 @@ TEST(TemporalJoin, IsWhatAPlainEvaluatorSaysWhereSomeAreChosen) {
     for (const Side side : {Side::Either, Side::Before, Side::After}) {
       for (const bool is_outer : {false, true}) {
         for (const int64_t disorder : {0, 50}) {
-          for (const size_t count : {1, 3}) {
+          for (const size_t count : {size_t{1}, size_t{3}}) {
             expect_as_plainly({.count = 20'000, .keys = 20, .disorder = disorder, .is_text = true},
                               {.within_ns = 30,
                                .side = side,

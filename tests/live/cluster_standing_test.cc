@@ -14,6 +14,7 @@
 
 #include "live/child.h"
 #include "live/clusters.h"
+#include "live/server.h"
 #include "live/tracer.h"
 #include "live/victim.h"
 
