@@ -290,9 +290,9 @@ Value evaluate(const Expression& e, Bindings& bindings) {
     case ExpressionKind::Load:
     case ExpressionKind::ReadString:
     case ExpressionKind::ReadBytes: {
-      const Value address = evaluate(e.operands[0], bindings);
+      Value address = evaluate(e.operands[0], bindings);
       if (is_null(address)) return address;
-      const Value read = bindings.memory(e, bits_of(address));
+      Value read = bindings.memory(e, bits_of(address));
       return e.operands.size() == 1 ? read : cut(text_of(read), evaluate(e.operands[1], bindings));
     }
     case ExpressionKind::Call:

@@ -143,6 +143,7 @@ PlanLine describe_outstanding(const Query& query, const std::vector<std::string>
                                 query::print(join.within->joined[i], query)));
   }
   std::vector<std::string> ends;
+  ends.reserve(join.sources.size());
   for (const query::Source& source : join.sources)
     ends.push_back(query::print(source));
   return {.tier = "node",

@@ -37,10 +37,11 @@ Expected<void> Analyser::add_stream(const std::string& name,
     if (!source.query.empty()) {
       return build_.report.fail(source.span, "a query cannot be in a union with other sources");
     }
-    if (!source.outstanding.empty())
+    if (!source.outstanding.empty()) {
       return build_.report.fail(source.name_span,
                                 "outstanding(…) is what a query is about: it stands behind 'from "
                                 "e in', and alone");
+    }
     for (ResolvedSource& resolved : CLEW_TRY(resolve_source(source, build_, names))) {
       if (stream.sources.size() == kSourcesMax) {
         return build_.report.fail(source.span,

@@ -51,10 +51,11 @@ Expected<std::optional<SyntaxOutstanding>> Analyser::outstanding_of(
   for (const SyntaxSource& source : query.sources) {
     const OutstandingDefinition* const named =
         source.is_call || vocabulary == nullptr ? nullptr : vocabulary->outstanding(source.name);
-    if (source.outstanding.empty() && named == nullptr && source.one_in != 0)
+    if (source.outstanding.empty() && named == nullptr && source.one_in != 0) {
       return build_.report.fail(source.one_in_span,
                                 "'one in' is of what is outstanding; events are sampled by 'where "
                                 "sample(64)'");
+    }
     if (source.outstanding.empty() && named == nullptr) continue;
     if (query.sources.size() > 1) {
       return build_.report.fail(source.span,
@@ -79,11 +80,12 @@ Expected<std::optional<SyntaxOutstanding>> Analyser::outstanding_of(
 // What ends it is joined with it, and stands for the moment at which it is asked for.
 Expected<void> Analyser::add_end(const SyntaxQuery& query, const SyntaxOutstanding& what) {
   const Span span = query.sources[0].span;
-  if (same_word(query.name, kAskedName))
+  if (same_word(query.name, kAskedName)) {
     return build_.report.fail(query.name_span,
                               fmt::format("the name '{}' is taken: it is the moment that a row is "
                                           "of",
                                           kAskedName));
+  }
   CLEW_TRY(add_stream(std::string(kAskedName), what.closed));
   Within made{.ends = true, .one_in = std::max<uint64_t>(query.sources[0].one_in, 1)};
   for (const SyntaxEquals& key : what.keys)

@@ -190,9 +190,9 @@ Expected<Value> Evaluator::read_units(const SyntaxExpression& syntax, Expression
   }
   if (length) read.operands.push_back(*length);
   if (read.kind == ExpressionKind::ReadString) return scalar_value(std::move(read));
+  if (!length && is_text) read.index = 1;
   if (length) read = cut_to(std::move(read), *std::move(length), at(syntax.span));
   if (!is_text) return scalar_value(std::move(read));
-  if (!length) read.index = 1;
   constexpr size_t kUtf8BytesMax = 3;  // Of 2 bytes of UTF-16; of 4 bytes there are no more.
   const size_t text_bytes = static_cast<size_t>(units) * (unit_bytes == 2 ? kUtf8BytesMax : 4) + 1;
   Expression text =

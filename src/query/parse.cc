@@ -110,6 +110,12 @@ void find_places(const SyntaxOutstanding& what, const PlacesOf& text, const Repo
   find_places(ended, text, report, places);
 }
 
+void find_each(const std::vector<SyntaxSource>& sources, const PlacesOf& text,
+               const Reporter& report, SourcePlaces& places) {
+  for (const SyntaxSource& each : sources)
+    find_place(each, text, report, places);
+}
+
 void find_places(const SyntaxQuery& query, const PlacesOf& text, const Reporter& report,
                  SourcePlaces& places) {
   const auto visit = [&](const std::vector<SyntaxSource>& sources) {
@@ -118,10 +124,8 @@ void find_places(const SyntaxQuery& query, const PlacesOf& text, const Reporter&
                                                      ? nullptr
                                                      : text.vocabulary->outstanding(source.name);
       if (named != nullptr) {
-        for (const std::vector<SyntaxSource>* all : {&named->what.opened, &named->what.closed}) {
-          for (const SyntaxSource& each : *all)
-            find_place(each, text, report, places);
-        }
+        find_each(named->what.opened, text, report, places);
+        find_each(named->what.closed, text, report, places);
         continue;
       }
       for (const SyntaxOutstanding& what : source.outstanding)
