@@ -135,7 +135,7 @@ class GuardWalker {
   void add_sure(uint32_t number, const GuardQuery& query) {
     const GuardActivation& at = tree_.activations[number];
     const std::vector<uint32_t> callees = callees_behind(number, at.hits.size());
-    const bool is_known = at.hits.size() != 0 || at.has_begun;
+    const bool is_known = !at.hits.empty() || at.has_begun;
     std::vector<uint32_t> blocks;
     if (is_known && !has_loose(callees)) blocks = sure_blocks(query);
     for (const uint32_t block : blocks)
