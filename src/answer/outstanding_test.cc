@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "answer/answer.h"
+#include "answer/calls_testing.h"
 #include "answer/kept_rows.h"
 #include "plan/plan.h"
 #include "query/fake_types.h"
@@ -27,40 +28,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Strings = std::vector<std::string>;
 
-// An event of entry("app!a"), b or c.
-struct Moment {
-  char function = 'a';
-  int64_t time = 0;
-  std::vector<int64_t> arguments;
-  int64_t pid = 1;
-};
-
-class MomentBindings final : public plan::Bindings {
- public:
-  MomentBindings(const query::Source& source, const Moment& hit) : source_(source), hit_(hit) {}
-
-  Value field(const query::Expression& expression) override {
-    if (expression.field == query::Field::Time) return hit_.time;
-    if (expression.field == query::Field::Pid) return hit_.pid;
-    if (expression.field == query::Field::Tid) return hit_.pid;
-    return hit_.arguments.at(expression.index);
-  }
-  Value input(uint16_t index) override { return plan::evaluate(source_.inputs[index], *this); }
-  Value let(uint16_t) override { return {}; }
-  Value value(uint16_t) override { return {}; }
-  Value aggregate(uint16_t) override { return {}; }
-  Value memory(const query::Expression&, uint64_t) override { return {}; }
-
- private:
-  const query::Source& source_;
-  const Moment& hit_;
-};
-
-std::string in_words(const Value& value) {
-  if (std::holds_alternative<std::monostate>(value)) return "null";
-  return fmt::format("{}", static_cast<int64_t>(plan::bits_of(value)));
-}
-
 class Kept {
  public:
   explicit Kept(const std::string& text) {
@@ -70,20 +37,9 @@ class Kept {
     outstanding_ = std::make_unique<Outstanding>(joined_);
     plan_ = plan::plain(joined_.stages[0].rest);
   }
-  void give(const Moment& hit) {
+  void give(const Call& hit) {
     RowBatch events(joined_.events.values.size());
-    for (const query::Source& source : joined_.events.sources) {
-      if (source.function != std::string(1, hit.function)) continue;
-      MomentBindings bindings(source, hit);
-      const std::vector<query::Expression>& all = joined_.events.where;
-      const bool passes = std::all_of(all.begin(), all.end(), [&](const auto& condition) {
-        return plan::is_true(plan::evaluate(condition, bindings));
-      });
-      if (!passes) continue;
-      const std::span<Value> row = events.add();
-      for (size_t i = 0; i < row.size(); ++i)
-        row[i] = plan::evaluate(joined_.events.values[i].expression, bindings);
-    }
+    add_events(joined_, hit, events);
     RowBatch none(plan_.query.values.size());
     EXPECT_EQ(outstanding_->take(events, {.begin = 0, .end = events.size()}, none), events.size());
   }
@@ -104,11 +60,8 @@ class Kept {
       answer.end_rows();
     }
     Strings lines;
-    for (const aggregate::Row& row : kept.rows) {
-      Strings values(row.size());
-      std::transform(row.begin(), row.end(), values.begin(), in_words);
-      lines.push_back(fmt::format("{}", fmt::join(values, " ")));
-    }
+    for (const aggregate::Row& row : kept.rows)
+      lines.push_back(line_of(row));
     return lines;
   }
   Outstanding& outstanding() { return *outstanding_; }

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "answer/answer.h"
+#include "answer/calls_testing.h"
 #include "answer/kept_rows.h"
 #include "plan/plan.h"
 #include "query/fields.h"
@@ -29,49 +30,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Strings = std::vector<std::string>;
 
-// An event of entry("app!a"), b or c.
-struct Call {
-  char function = 'a';
-  int64_t time = 0;
-  std::vector<int64_t> arguments;
-  int64_t tid = 1;
-};
-
-class CallBindings final : public plan::Bindings {
- public:
-  CallBindings(const query::Source& source, const Call& hit) : source_(source), hit_(hit) {}
-
-  Value field(const query::Expression& expression) override {
-    switch (expression.field) {
-      case query::Field::Time:
-        return hit_.time;
-      case query::Field::Tid:
-        return hit_.tid;
-      case query::Field::Pid:
-        return int64_t{1};
-      case query::Field::Comm:
-        return fmt::format("a thread with the number {}", hit_.tid);
-      default:
-        return hit_.arguments.at(expression.index);
-    }
-  }
-  Value input(uint16_t index) override { return plan::evaluate(source_.inputs[index], *this); }
-  Value let(uint16_t) override { return {}; }
-  Value value(uint16_t) override { return {}; }
-  Value aggregate(uint16_t) override { return {}; }
-  Value memory(const query::Expression&, uint64_t) override { return {}; }
-
- private:
-  const query::Source& source_;
-  const Call& hit_;
-};
-
-std::string printed(const Value& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (std::holds_alternative<std::monostate>(value)) return "null";
-  return fmt::format("{}", static_cast<int64_t>(plan::bits_of(value)));
-}
-
 class Asked {
  public:
   explicit Asked(const std::string& text, TimeJoinLimits limits = {.slack_ns = 0}) {
@@ -84,13 +42,13 @@ class Asked {
   }
   void give(const Call& hit) {
     RowBatch events(joined_.events.values.size());
-    add(hit, events);
+    add_events(joined_, hit, events);
     take(events);
   }
   void give_all(const std::vector<Call>& hits) {
     RowBatch events(joined_.events.values.size());
     for (const Call& each : hits)
-      add(each, events);
+      add_events(joined_, each, events);
     take(events);
   }
   void pass(int64_t until) {
@@ -110,11 +68,8 @@ class Asked {
       answer.take(*rows_);
     }
     Strings lines;
-    for (const aggregate::Row& row : kept.rows) {
-      Strings values(row.size());
-      std::transform(row.begin(), row.end(), values.begin(), printed);
-      lines.push_back(fmt::format("{}", fmt::join(values, " ")));
-    }
+    for (const aggregate::Row& row : kept.rows)
+      lines.push_back(line_of(row));
     std::sort(lines.begin(), lines.end());
     return lines;
   }
@@ -132,18 +87,6 @@ class Asked {
   [[nodiscard]] const plan::Joined& joined() const { return joined_; }
 
  private:
-  void add(const Call& hit, RowBatch& events) {
-    for (const query::Source& source : joined_.events.sources) {
-      if (source.function != std::string(1, hit.function)) continue;
-      CallBindings bindings(source, hit);
-      for (const query::Expression& condition : joined_.events.where) {
-        if (!plan::is_true(plan::evaluate(condition, bindings))) return;
-      }
-      const std::span<Value> row = events.add();
-      for (size_t i = 0; i < row.size(); ++i)
-        row[i] = plan::evaluate(joined_.events.values[i].expression, bindings);
-    }
-  }
   void take(RowBatch& events) {
     size_t at = 0;
     while (at < events.size()) {
