@@ -435,6 +435,16 @@ TEST_F(Cluster, NamesThePanesOfANodeThatIsKilled) {
   root_.reset();
 }
 
+// Of a node whose disk is full, and that takes no part in q1 any more.
+Beat beat_of_full(Bus& end) {
+  const auto want = end.get(bucket_of("default"), want_key("q1"));
+  const auto control = read_as<Control>(want.value().value().bytes);
+  Beat beat{.node = "full", .log = end.ends(partials_log("default")).value().log};
+  beat.queries = {
+      {.query = "q1", .revision = control.value().revision, .state = NodeState::Closed}};
+  return beat;
+}
+
 // The same: a node's disk is full. It says which panes it has dropped, and the next node of this
 // name has not these either.
 TEST_F(Cluster, NamesWhatANodeHadNoRoomToKeep) {
@@ -446,13 +456,8 @@ TEST_F(Cluster, NamesWhatANodeHadNoRoomToKeep) {
   ask();
   run(3 * kSecond);
   const auto end = hub().connect();
-  const auto want = end->get(bucket_of("default"), want_key("q1"));
-  ASSERT_TRUE(want && *want);
-  Beat said{.node = "full", .log = end->ends(partials_log("default")).value().log};
-  said.queries = {{.query = "q1",
-                   .revision = read_as<Control>((*want)->bytes).value().revision,
-                   .state = NodeState::Closed,
-                   .lost = {{.first = 5, .last = 6}}}};
+  Beat said = beat_of_full(*end);
+  said.queries[0].lost = {{.first = 5, .last = 6}};
   ASSERT_TRUE(end->publish(Subjects("default").beat("full"), to_bytes(said)));
   run(kSecond);
   const auto is_lost = ElementsAre(NodeGap{.node = "full", .panes = {.first = 5, .last = 6}});
@@ -480,12 +485,7 @@ TEST_F(Cluster, SaysHowManyGapsItDoesNotName) {
   ask();
   run(3 * kSecond);
   const auto end = hub().connect();
-  const auto want = end->get(bucket_of("default"), want_key("q1"));
-  ASSERT_TRUE(want && *want);
-  Beat said{.node = "full", .log = end->ends(partials_log("default")).value().log};
-  said.queries = {{.query = "q1",
-                   .revision = read_as<Control>((*want)->bytes).value().revision,
-                   .state = NodeState::Closed}};
+  Beat said = beat_of_full(*end);
   const auto say = [&](Pane first, Pane last) {
     said.queries[0].lost.clear();
     for (Pane pane = first; pane <= last; pane += 2)
