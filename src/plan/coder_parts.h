@@ -41,4 +41,8 @@ inline bool is_text(const query::Type& type) {
   return type.kind == query::TypeKind::String || type.kind == query::TypeKind::Bytes;
 }
 
+inline uint32_t text_words(uint32_t bytes) {
+  return (bytes + 7) / 8;
+}
+
 }  // namespace clew::plan
