@@ -45,7 +45,7 @@ TEST(ClusterMessage, HasTheBytesThatItsHeaderSays) {
   const Bytes bytes =
       to_bytes(Again{.query = "q", .revision = 5, .panes = {{.first = -1, .last = 2}}});
   const std::string expected(
-      "\x03\0\x06\0\x01\0\0\0q\x05\0\0\0\0\0\0\0\x01\0\0\0"
+      "\x04\0\x06\0\x01\0\0\0q\x05\0\0\0\0\0\0\0\x01\0\0\0"
       "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x02\0\0\0\0\0\0\0",
       37);
   ASSERT_EQ(bytes.size(), kVersionAt + expected.size());
