@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <x86intrin.h>
 
+#include "base/assert.h"
 #include "base/clock_ns.h"
 
 namespace clew::engine {
@@ -61,6 +63,21 @@ uint64_t Clock::multiplier(uint32_t shift) const {
 int64_t Clock::monotonic_ns(uint64_t ticks) const {
   const auto span = static_cast<int64_t>(ticks - base_.ticks);
   return base_.monotonic_ns + std::llround(static_cast<double>(span) * ns_per_tick_);
+}
+
+void Counter::note(const ClockSample& now) {
+  now_ = now;
+  if (now.monotonic_ns - next_base_.monotonic_ns <= kBaselineNs) return;
+  base_ = std::exchange(next_base_, now);
+}
+
+uint64_t Counter::ticks_at(int64_t monotonic_ns) const {
+  __extension__ using Wide = __int128;
+  CLEW_ASSERT(now_.monotonic_ns > base_.monotonic_ns);
+  const auto ticks = static_cast<Wide>(now_.ticks - base_.ticks);
+  const Wide before = Wide{now_.monotonic_ns} - monotonic_ns;
+  return now_.ticks -
+         static_cast<uint64_t>(before * ticks / (now_.monotonic_ns - base_.monotonic_ns));
 }
 
 }  // namespace clew::engine

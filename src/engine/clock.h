@@ -40,4 +40,25 @@ class Clock {
   double ns_per_tick_ = 0;
 };
 
+// What the counter was at moments of CLOCK_MONOTONIC, for events of the kernel among those of
+// processes. A thread needs 200 ns from a call's return to a probe of its own, so this has to be
+// better than that, also where the tracer gets no processor for a while: the rate is that of the
+// last second, from its samples.
+class Counter {
+ public:
+  // `start` should be some milliseconds old when the first moment is asked for.
+  explicit Counter(const ClockSample& start) : base_(start), next_base_(start), now_(start) {}
+  // To be called in front of each round of reading; later than all before.
+  void note(const ClockSample& now);
+  // Of moments around the last sample: the error grows with the distance.
+  [[nodiscard]] uint64_t ticks_at(int64_t monotonic_ns) const;
+
+  static constexpr int64_t kBaselineNs = 500'000'000;
+
+ private:
+  ClockSample base_;       // One to two times kBaselineNs before now_, or the start.
+  ClockSample next_base_;  // At most kBaselineNs before now_.
+  ClockSample now_;
+};
+
 }  // namespace clew::engine

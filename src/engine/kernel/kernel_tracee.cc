@@ -148,7 +148,9 @@ Expected<std::unique_ptr<KernelTracee>> KernelTracee::make(const query::Query& q
   tracee->lowered_ = CLEW_TRY(plan::lower_kernel(tracee->plan_, lowering));
   if (input.clock) {
     tracee->lowered_.root.clock = *input.clock;
-    tracee->converts_time_ = true;
+    tracee->counter_.emplace(
+        ClockSample{.ticks = input.clock->base_ticks,
+                    .monotonic_ns = static_cast<int64_t>(input.clock->base_ns)});
   }
   tracee->group_sites();
   tracee->names_ =
@@ -400,21 +402,14 @@ Expected<void> KernelTracee::turn() {
 }
 
 uint64_t KernelTracee::now() const {
-  if (converts_time_) return __rdtsc();
+  if (counter_) return __rdtsc();
   return static_cast<uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
 
 // --- events --------------------------------------------------------------------------------------
 
-// In ticks, counted back from what both clocks said when the round began: the rate is an estimate,
-// and the shorter the span, the less it matters.
 uint64_t KernelTracee::event_time(uint64_t time_ns) const {
-  if (!converts_time_) return time_ns;
-  __extension__ using Wide = __int128;
-  const plan::Clock& clock = lowered_.root.clock;
-  const Wide before = Wide{now_.monotonic_ns} - static_cast<Wide>(time_ns);
-  const Wide ticks = before * (Wide{1} << clock.tick_shift) / clock.tick_multiplier;
-  return now_.ticks - static_cast<uint64_t>(ticks);
+  return counter_ ? counter_->ticks_at(static_cast<int64_t>(time_ns)) : time_ns;
 }
 
 void KernelTracee::take_record(std::span<const uint8_t> record, collect::EventBatch& round) {
@@ -436,7 +431,7 @@ void KernelTracee::take_record(std::span<const uint8_t> record, collect::EventBa
 
 Expected<void> KernelTracee::read_events(collect::EventBatch& round) {
   if (!has_events() || !session_) return {};
-  if (converts_time_) now_ = sample_clock();
+  if (counter_) counter_->note(sample_clock());
   (void)session_->read([&](std::span<const uint8_t> record) { take_record(record, round); });
   return {};
 }

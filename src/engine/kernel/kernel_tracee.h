@@ -158,8 +158,7 @@ class KernelTracee final : public session::Source {
   std::vector<uint16_t> program_sources_;       // By clause.
   KernelScope scope_;
   uint32_t number_ = 0;
-  bool converts_time_ = false;
-  ClockSample now_{};                 // At the start of the last round of events.
+  std::optional<Counter> counter_;    // If times are its: events of processes are asked for, too.
   std::optional<ClockSample> ended_;  // When nothing fired any more.
   collect::OpenCalls open_;
   collect::Causes open_missed_;

@@ -16,7 +16,7 @@ constexpr size_t kProbeWord = 7;
 
 void KernelTracee::take_open_calls(uint64_t /*end_ticks*/, answer::RowBatch& rows) {
   if (!session_ || !ended_) return;
-  now_ = *ended_;
+  if (counter_) counter_->note(*ended_);
   for (const plan::KernelCalls& calls : lowered_.calls) {
     for (const kernel::ThreadValue& value : session_->thread_values(calls.variable))
       take_open_call(calls.source, value, rows);
