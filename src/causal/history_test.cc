@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bitset>
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <string>
@@ -15,6 +14,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/steps_testing.h"
 #include "causal/baggage.h"
 #include "causal/wire.h"
 
@@ -362,20 +362,6 @@ class RandomRequest {
   std::vector<Message> messages_;
   uint32_t next_tie_ = 1;
 };
-
-// A tenth in a program with sanitizers, which takes ten times as long.
-size_t wanted_steps(size_t usual) {
-  const char* const text = std::getenv("CLEW_STEPS");
-  if (text != nullptr) return std::strtoul(text, nullptr, 10);
-#if defined(__SANITIZE_ADDRESS__)
-  return usual / 10;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  return usual / 10;
-#endif
-#endif
-  return usual;
-}
 
 Tally run_requests(const Options& options, size_t steps) {
   Tally tally;

@@ -230,7 +230,7 @@ TEST_F(SessionTest, ArgumentsOfSystemCallsAndTracepointsAgree) {
   ASSERT_NE(session_, nullptr);
   ASSERT_TRUE(session_->attach());
   ASSERT_TRUE(session_->begin());
-  syscall(SYS_getxattr, 0, 2, 3, 4, 5, 6);
+  syscall(SYS_getxattr, 0L, 2L, 3L, 4L, 5L, 6L);  // Of an int half a register is anything.
   ASSERT_TRUE(session_->end());
   read();
   ASSERT_EQ(records_.size(), 2U);

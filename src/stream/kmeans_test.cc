@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/steps_testing.h"
+
 namespace clew::stream {
 namespace {
 
@@ -160,7 +162,8 @@ TEST(KMeans, SaysWhatMakesAnOutlierOne) {
 
 TEST(KMeans, FindsTheBestPartWhereKindsAreApart) {
   std::mt19937 random(7);
-  for (int round = 0; round < 30; ++round) {
+  const auto rounds = static_cast<int>(wanted_steps(30));
+  for (int round = 0; round < rounds; ++round) {
     const size_t kinds = 2 + static_cast<size_t>(round) % 3;
     const Example made = example(random, kinds, 0.5);
     const Clustered result = clustered(kinds, made.amounts);
@@ -284,8 +287,8 @@ TEST(KMeans, StopsAfterSoManyRounds) {
 TEST(KMeans, PartsManyVectors) {
   std::mt19937 random(9);
   KMeans kmeans(5);
-  constexpr int64_t kMany = 20'000;
-  for (int64_t i = 0; i < kMany; ++i) {
+  const auto many = static_cast<int64_t>(wanted_steps(20'000));
+  for (int64_t i = 0; i < many; ++i) {
     const int64_t kind = i % 5;
     for (int64_t d = 0; d < 8; ++d)
       kmeans.add({Value(i)}, Value(kind * 10 + d), 1 + static_cast<double>(random() % 100));
@@ -293,7 +296,7 @@ TEST(KMeans, PartsManyVectors) {
   const Clustered result = kmeans.finish();
   ASSERT_EQ(result.centres.size(), 5U);
   for (const Clustered::Centre& each : result.centres)
-    EXPECT_EQ(each.vectors, static_cast<size_t>(kMany / 5));
+    EXPECT_EQ(each.vectors, static_cast<size_t>(many / 5));
   for (size_t i = 5; i < result.vectors.size(); ++i)
     EXPECT_EQ(result.vectors[i].cluster, result.vectors[i - 5].cluster);
 }

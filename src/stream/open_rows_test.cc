@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/steps_testing.h"
 #include "stream/value_pool.h"
 
 namespace clew::stream {
@@ -194,7 +195,8 @@ std::vector<int64_t> plain(std::vector<Happening> events) {
 
 TEST(OpenRows, TheOrderOfComingMakesNoRow) {
   constexpr int64_t kSlack = 50;
-  for (unsigned seed = 0; seed < 200; ++seed) {
+  const size_t seeds = wanted_steps(200);
+  for (size_t seed = 0; seed < seeds; ++seed) {
     std::mt19937_64 random(seed);
     std::vector<std::pair<int64_t, Happening>> coming;  // By when it comes.
     for (int64_t time = 0; time < 2'000; ++time)

@@ -16,6 +16,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/steps_testing.h"
+
 namespace clew::stream {
 namespace {
 
@@ -186,7 +188,8 @@ std::vector<Timed> random_events(const Recipe& recipe, uint32_t seed) {
   return events;
 }
 
-void expect_as_plainly(const Recipe& recipe, TemporalShape shape, uint32_t seed) {
+void expect_as_plainly(Recipe recipe, TemporalShape shape, uint32_t seed) {
+  recipe.count = wanted_steps(recipe.count);
   shape.keys = recipe.parts;
   const std::vector<Timed> events = random_events(recipe, seed);
   Joining run(shape, recipe.disorder);
@@ -329,15 +332,15 @@ TEST(TemporalJoin, ForgetsTheFirstOfTooManyAndCountsThem) {
 
 // Equal keys at one time: the work for one is bounded, and the last ones are taken.
 TEST(TemporalJoin, BoundsTheWorkForManyEqualEvents) {
-  constexpr int64_t kEach = 100'000;
+  const auto each = static_cast<int64_t>(wanted_steps(100'000));
   Joining run({.within_ns = 10});
-  for (int64_t i = 0; i < kEach; ++i)
+  for (int64_t i = 0; i < each; ++i)
     run.take(left(100), i, {.rows = 20});
-  for (int64_t i = 0; i < kEach; ++i)
-    run.take(right(100), kEach + i, {.rows = 20});
-  EXPECT_EQ(run.cut(), kEach);
-  EXPECT_EQ(run.sorted().size(), 20 * kEach);
-  EXPECT_EQ(run.sorted().front().first, kEach - 20);
+  for (int64_t i = 0; i < each; ++i)
+    run.take(right(100), each + i, {.rows = 20});
+  EXPECT_EQ(run.cut(), each);
+  EXPECT_EQ(run.sorted().size(), 20 * each);
+  EXPECT_EQ(run.sorted().front().first, each - 20);
 }
 
 // The key has many rows, of which few are near.
