@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "base/steps_testing.h"
+#include "base/sanitized.h"
 #include "causal/baggage.h"
 #include "causal/wire.h"
 

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/steps_testing.h"
+#include "base/sanitized.h"
 #include "stream/value_pool.h"
 
 namespace clew::stream {

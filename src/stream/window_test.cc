@@ -16,7 +16,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/steps_testing.h"
+#include "base/sanitized.h"
 
 namespace clew::stream {
 namespace {

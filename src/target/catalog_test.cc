@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/sanitized.h"
 #include "target/test_support.h"
 
 namespace clew::target {
@@ -142,13 +143,7 @@ TEST(CatalogTest, AnIfuncThatNobodyHasBoundLeadsToAllThatItMayChoose) {
 }
 
 TEST(CatalogTest, AnIfuncOfLibcLeadsToWhatAProgramCalls) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the sanitizer puts a function of its own before strlen";
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  GTEST_SKIP() << "the sanitizer puts a function of its own before strlen";
-#endif
-#endif
+  if (kSanitized) GTEST_SKIP() << "the sanitizer puts a function of its own before strlen";
   Catalog catalog = open_process(getpid());
   const auto found = catalog.find("libc.so.6!strlen");
   ASSERT_TRUE(found);

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/sanitized.h"
 #include "isa/opcode.h"
 #include "native/print.h"
 
@@ -35,12 +36,6 @@ bool jumps(const Instruction& i) {
   if (group != isa::Class::Jump64 && group != isa::Class::Jump32) return false;
   return isa::jump_of(i) != isa::Jump::Call && isa::jump_of(i) != isa::Jump::Exit;
 }
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // The sanitizers make system calls of their own.
-#else
-constexpr bool kSanitized = false;
-#endif
 
 }  // namespace
 
@@ -136,7 +131,7 @@ void set_stepping(bool on) {
 }
 
 bool forbid_system_calls() {
-  if (kSanitized) return true;
+  if (kSanitized) return true;  // The sanitizers make system calls of their own.
   std::vector<sock_filter> filter = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (const int allowed : {SYS_mprotect, SYS_mmap, SYS_munmap, SYS_brk, SYS_madvise, SYS_exit,
