@@ -67,9 +67,10 @@ std::string is_there_already(const std::string& name) {
 
 std::string silent_text(const Status& status) {
   const std::string names = fmt::format("{}", fmt::join(status.silent_nodes, ", "));
-  if (status.silent == 1)
+  if (status.silent == 1) {
     return fmt::format("node {} is not heard any more: what it counts is missing from now on",
                        names);
+  }
   const uint64_t more = status.silent - status.silent_nodes.size();
   return fmt::format("nodes {}{} are not heard any more: what they count is missing from now on",
                      names, more == 0 ? std::string() : fmt::format(" and {} more", more));

@@ -131,6 +131,7 @@ class Root {
   // Leading.
   void lead();
   Expected<void> take_over();
+  Expected<void> find_wanted();
   void give_back(const Error& why);
   void look_at_want();
   [[nodiscard]] bool has_stored_queries();

@@ -110,27 +110,34 @@ Expected<void> Root::take_over() {
   has_partials_ = true;
   passed_by_.clear();
   CLEW_TRY(look_at_log());
-  const std::string bucket = bucket_of(options_.tenant);
-  const std::optional<Revised> found = CLEW_TRY(bus_.get(bucket, kWantKey));
-  if (found) {
-    const auto want = read_kept_as<Want>(found->bytes);
-    if (!want) notes_.push_back("what is wanted is not read: " + want.error().message);
-    // Another version of clew has left it: its queries end.
-    want_revision_ = want ? want->revision : 0;
-    for (const WantedQuery& each : want ? want->queries : std::vector<WantedQuery>()) {
-      const std::optional<Revised> entry = CLEW_TRY(bus_.get(bucket, want_key(each.query)));
-      const auto control =
-          entry ? read_kept_as<Control>(entry->bytes) : fail(ErrorCode::NotFound, "");
-      if (control) {
-        CLEW_TRY(go_on(add(*control)));
-      } else if (entry) {
-        notes_.push_back(
-            fmt::format("query {} is not read: {}", each.query, control.error().message));
-      }
-    }
-  }
+  CLEW_TRY(find_wanted());
   if (store_ != nullptr) CLEW_TRY(restore_all());
   if (!asked_.empty()) settled_ns_ = clock_.monotonic_ns() + options_.silent_ns;
+  return {};
+}
+
+// What another version of clew has left ends: the whole, or a query.
+Expected<void> Root::find_wanted() {
+  const std::string bucket = bucket_of(options_.tenant);
+  const std::optional<Revised> found = CLEW_TRY(bus_.get(bucket, kWantKey));
+  if (!found) return {};
+  const auto want = read_kept_as<Want>(found->bytes);
+  if (!want) {
+    notes_.push_back("what is wanted is not read: " + want.error().message);
+    return {};
+  }
+  want_revision_ = want->revision;
+  for (const WantedQuery& each : want->queries) {
+    const std::optional<Revised> entry = CLEW_TRY(bus_.get(bucket, want_key(each.query)));
+    if (!entry) continue;
+    const auto control = read_kept_as<Control>(entry->bytes);
+    if (control) {
+      CLEW_TRY(go_on(add(*control)));
+    } else {
+      notes_.push_back(
+          fmt::format("query {} is not read: {}", each.query, control.error().message));
+    }
+  }
   return {};
 }
 

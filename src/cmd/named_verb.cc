@@ -134,10 +134,10 @@ Expected<std::string> traced_condition(const VerbArguments& arguments, bool with
                                               "fewer, or none for all of the machine",
                                               pids.size(), kPidsMax));
   }
-  std::vector<std::string> words;
-  for (const pid_t pid : pids)
-    words.push_back(with_children ? fmt::format("progenyof({})", pid)
-                                  : fmt::format("pid == {}", pid));
+  std::vector<std::string> words(pids.size());
+  std::transform(pids.begin(), pids.end(), words.begin(), [with_children](pid_t pid) {
+    return with_children ? fmt::format("progenyof({})", pid) : fmt::format("pid == {}", pid);
+  });
   return fmt::format("({})", fmt::join(words, " || "));
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kFileBytesMax = 64 * 1024;
+constexpr uint64_t kFileBytesMax = uint64_t{64} << 10;
 constexpr size_t kVerbsMax = 256;
 
 std::string_view without_blanks(std::string_view text) {
