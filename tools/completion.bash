@@ -36,6 +36,7 @@ _clew_options() {
     exec) echo "$named" ;;
     files) echo "$named --path --take" ;;
     locks) echo "$named --kind --take" ;;
+    leaks) echo "$named --age --take" ;;
     offcpu) echo "$named --least --take" ;;
     slow) echo "$named --above --calls --as" ;;
     sql) echo "$named --like --take --as" ;;
@@ -79,11 +80,11 @@ _clew() {
   COMPREPLY=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$word" in run | dtrace | record | snap | show | list | explain | doctor | node | root | key | results | cluster | examples | ps | detach | \
-      cpu | exec | files | locks | net | offcpu | slow | sql | syscalls | throws | top) verb="$word" && break ;; esac
+      cpu | exec | files | leaks | locks | net | offcpu | slow | sql | syscalls | throws | top) verb="$word" && break ;; esac
   done
   if [[ -z $verb ]]; then
     mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor node root key results cluster examples ps detach \
-      cpu exec files locks net offcpu slow sql syscalls throws top --help --version" -- "$current")
+      cpu exec files leaks locks net offcpu slow sql syscalls throws top --help --version" -- "$current")
     return
   fi
   _clew_value "$previous" "$current" && return

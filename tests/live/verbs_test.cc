@@ -163,6 +163,25 @@ TEST(Verbs, LocksNamesTheOwnerAndWhoWaits) {
   EXPECT_THAT(json(answer.rows).dump(), HasSubstr("oncall_locks"));
 }
 
+// All that the program has kept, and not what it has given back.
+TEST(Verbs, LeaksTellsWhatIsKeptByStack) {
+  const VerbAnswer answer = ask({"leaks", "-c", oncall("keeps", 50)});
+  ASSERT_EQ(answer.status, 0) << answer.error;
+  int64_t blocks = 0;
+  int64_t bytes = 0;
+  for (const json& row : answer.rows) {
+    if (row.value("stack", json()).dump().find("oncall_keeps") == std::string::npos) continue;
+    blocks += row.at("blocks").get<int64_t>();
+    bytes += row.at("bytes").get<int64_t>();
+    EXPECT_GT(row.at("oldest").get<int64_t>(), 0);
+  }
+  EXPECT_EQ(blocks, 50) << answer.error;
+  EXPECT_EQ(bytes, 50'000);
+  const VerbAnswer young = ask({"leaks", "--age", "1h", "-c", oncall("keeps", 5)});
+  EXPECT_EQ(young.status, 0) << young.error;
+  EXPECT_THAT(json(young.rows).dump(), Not(HasSubstr("stack")));
+}
+
 TEST(Verbs, NetCountsBytesByPeerAndConnections) {
   if (!is_root()) GTEST_SKIP() << "the kernel is root's";
   const VerbAnswer answer = ask({"net", "-c", oncall("sends", 5)});

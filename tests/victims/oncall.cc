@@ -8,6 +8,7 @@
 //   oncall sends N    1000 bytes to itself, by TCP, to a port that it prints
 //   oncall throws N   exceptions of four kinds in turn
 //   oncall naps N     20 ms
+//   oncall keeps N    1000 bytes that it takes and keeps, and as many that it gives back
 //   oncall spins N    64 million rounds of arithmetic
 #include <atomic>
 #include <cstdint>
@@ -148,6 +149,16 @@ VISIBLE void oncall_naps(int times) {
     sleep_ms(20);
 }
 
+VISIBLE void oncall_keeps(int times) {
+  static void* volatile kept = nullptr;
+  for (int i = 0; i < times; ++i) {
+    kept = malloc(1000);
+    void* volatile given_back = malloc(1000);
+    free(given_back);
+  }
+  (void)kept;
+}
+
 VISIBLE uint64_t oncall_spins(int times) {
   uint64_t value = 1;
   for (int64_t i = 0; i < int64_t{64000000} * times; ++i)
@@ -168,6 +179,7 @@ int main(int count, char** words) {
   if (what == "sends") sends(times);
   if (what == "throws") oncall_throws(times);
   if (what == "locks") oncall_locks(times);
+  if (what == "keeps") oncall_keeps(times);
   if (what == "naps") oncall_naps(times);
   if (what == "spins") return oncall_spins(times) == 0 ? 1 : 0;
   return 0;
