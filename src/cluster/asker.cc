@@ -188,8 +188,10 @@ void Asker::take_in_order(const RowUpdate& row) {
   table->losses = losses;
   Come& come = versions_[row.pane];
   if (come.version != 0 && last_come_ && row.pane <= *last_come_) {
-    const bool has_more = hash != come.hash && !whole_.contains(row.pane);
-    if (has_more) add_gap(unsure_, {.node = "", .panes = {.first = row.pane, .last = row.pane}});
+    // Whoever gave the first one may not have known of a node that the other one has.
+    if (hash == come.hash) return;
+    whole_.erase(row.pane);
+    add_gap(unsure_, {.node = "", .panes = {.first = row.pane, .last = row.pane}});
     return;
   }
   if (row.version <= come.version) return;

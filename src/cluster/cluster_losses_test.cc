@@ -305,7 +305,7 @@ TEST_F(Cluster, KnowsTheLivesOfNodesBehindARootWithoutAStore) {
     add_root("r2");
     run(9 * kSecond);
     ASSERT_TRUE(finish()) << moment;
-    EXPECT_EQ(status().root, "r2");
+    EXPECT_TRUE(status().root.starts_with("r2."));
     EXPECT_EQ(asker_->rows, truth_) << moment;
     EXPECT_EQ(asker_->asker.lost(), 0U) << moment;
     const NodeGap lost = {.node = "b", .panes = {.first = killed_in, .last = begun_in}};

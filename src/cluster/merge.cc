@@ -223,9 +223,11 @@ std::vector<NodeGap> Merge::gaps(
 
 // Partials of a life are in the order of their panes: what is before the first that came was safe,
 // and that is whole; but for a life that began in it.
-std::vector<NodeGap> Merge::unsure() const {
+std::vector<NodeGap> Merge::unsure(Pane known_behind) const {
   std::vector<NodeGap> gaps;
   if (!lacks_store_ || panes_.empty()) return gaps;
+  if (!knows_lives_ && known_behind != kNoPane)
+    gaps.push_back({.node = "", .panes = {.first = kNoPane, .last = known_behind}});
   for (auto life = members_.begin(); life != members_.end();) {
     const std::string& node = life->first.first;
     bool may_be_there = !knows_lives_;
@@ -347,9 +349,12 @@ std::vector<MemberMark> Merge::marks(Pane given) const {
   for (const auto& [who, member] : members_) {
     MemberMark& one = marks.emplace_back(
         MemberMark{.node = who.first, .incarnation = who.second, .first = kNoPane});
+    const auto taken = member.taken.value_or(PaneRange{.first = kNoPane, .last = kNoPane});
+    one.first = taken.first;
+    one.mark = taken.last;
     if (member.first == PaneSet::kNone || member.first > given) continue;
-    one.first = member.first;
-    one.mark = std::min(member.safe, given);
+    if (!member.taken) one.first = member.first;
+    one.mark = std::max(one.mark, std::min(member.safe, given));
   }
   return marks;
 }
@@ -368,12 +373,16 @@ void Merge::go_on_without_store(const Marks* marks) {
   lacks_store_ = true;
   knows_lives_ = marks != nullptr;
   if (marks == nullptr) return;
-  for (const MemberMark& one : marks->members)
-    members_[{one.node, one.incarnation}].was_there = true;
+  for (const MemberMark& one : marks->members) {
+    Member& member = members_[{one.node, one.incarnation}];
+    member.was_there = true;
+    if (one.mark != kNoPane) member.taken = PaneRange{.first = one.first, .last = one.mark};
+  }
 }
 
-void Merge::begin_without_store() {
-  lacks_store_ = begins_anew_ = true;
+void Merge::begin_without_store(const Marks* marks) {
+  go_on_without_store(marks);
+  begins_anew_ = true;
 }
 
 size_t Merge::kept_bytes() const {
@@ -407,12 +416,11 @@ std::vector<std::pair<std::string, Incarnation>> Merge::forget_members(
   return forgotten;
 }
 
-std::vector<std::pair<Incarnation, Pane>> Merge::safe(const std::string& node, Pane most) const {
+std::vector<std::pair<Incarnation, Pane>> Merge::safe(const std::string& node) const {
   std::vector<std::pair<Incarnation, Pane>> safe;
   for (auto one = members_.lower_bound({node, Incarnation{}});
        one != members_.end() && one->first.first == node; ++one) {
-    if (one->second.safe != PaneSet::kNone)
-      safe.emplace_back(one->first.second, std::min(one->second.safe, most));
+    if (one->second.safe != PaneSet::kNone) safe.emplace_back(one->first.second, one->second.safe);
   }
   return safe;
 }

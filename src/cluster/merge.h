@@ -92,7 +92,7 @@ class Merge {
   // that it knew; null: nobody knows them. Once, at first.
   void go_on_without_store(const Marks* marks);
   // The same, where not even the query's keys are here: nodes begin anew.
-  void begin_without_store();
+  void begin_without_store(const Marks* marks);
 
   // Forgets all tables of given panes but so many; corrections of them come no more.
   void keep(size_t panes);
@@ -101,18 +101,17 @@ class Merge {
   std::vector<std::pair<std::string, Incarnation>> forget_members(
       Pane before, const std::function<bool(const std::string&, const Incarnation&)>& is_gone);
 
-  // Up to where the panes of each of a node's lives were merged when it was saved last, but not
-  // beyond `most`.
-  [[nodiscard]] std::vector<std::pair<Incarnation, Pane>> safe(const std::string& node,
-                                                               Pane most) const;
+  // Up to where the panes of each of a node's lives were merged when it was saved last.
+  [[nodiscard]] std::vector<std::pair<Incarnation, Pane>> safe(const std::string& node) const;
   // What a node should have counted and nobody has: from where one life of it ends to where the
   // next one begins, and up to `given`, behind the last one of those of whom `is_gone`. Of the pane
   // in which a node was armed it has a part.
   [[nodiscard]] std::vector<NodeGap> gaps(
       Pane given, const std::function<bool(const std::string&, const Incarnation&)>& is_gone) const;
   // What may be in the store of a root before (go_on_without_store()): from kNoPane to where what
-  // we have of a node begins.
-  [[nodiscard]] std::vector<NodeGap> unsure() const;
+  // we have of a node begins. Of some node, where nobody knows whose lives there were: up to
+  // `known_behind`.
+  [[nodiscard]] std::vector<NodeGap> unsure(Pane known_behind) const;
   // How many lives of nodes are known.
   [[nodiscard]] size_t lives() const { return members_.size(); }
   // Of all nodes, as each has said last.
@@ -136,7 +135,8 @@ class Merge {
     uint64_t first_part = 0;          // from this entry on.
     std::optional<collect::Losses> losses;
     bool is_changed = false;
-    bool was_there = false;  // A root before has known it, whose store is not here.
+    bool was_there = false;            // A root before has known it, whose store is not here.
+    std::optional<PaneRange> taken{};  // By roots before that had no store, and given.
   };
   struct Open {
     aggregate::Table table;

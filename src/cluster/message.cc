@@ -316,9 +316,11 @@ bool is_right(const AnswerList& message) {
                      [](const AnswerSummary& each) { return is_name(each.query); });
 }
 
+// What may be missing can be of some node.
 bool are_right(const std::vector<NodeGap>& gaps) {
   return std::all_of(gaps.begin(), gaps.end(), [](const NodeGap& gap) {
-    return is_name(gap.node) && gap.panes.first <= gap.panes.last;
+    const bool is_of_some = gap.node.empty() && gap.panes.first == kNoPane;
+    return (is_name(gap.node) || is_of_some) && gap.panes.first <= gap.panes.last;
   });
 }
 

@@ -25,13 +25,6 @@ bool has_answered(NodeState state) {
   return state != NodeState::Offered;
 }
 
-// Permissions of an older version do not have the key of marks, and very many nodes do not fit:
-// then the next root does not know it, and nothing else.
-bool is_impossible(const Error& error) {
-  return error.code == ErrorCode::Refused || error.code == ErrorCode::Limit ||
-         error.code == ErrorCode::InvalidQuery;
-}
-
 }  // namespace
 
 Root::Root(Bus& bus, const Clock& clock, RootOptions options, Store* store)
@@ -137,19 +130,6 @@ void Root::beat(const Message& message, const Beat& said) {
   beats_[said.node] = said;
 }
 
-// What it need not keep. Without a store what was not given yet is safe nowhere.
-void Root::add_safe(const Asked& asked, const std::string& node,
-                    std::vector<SafePanes>& safe) const {
-  const Pane most =
-      needs_open(asked) ? asked.told.value_or(PaneSet::kNone) : std::numeric_limits<Pane>::max();
-  for (const auto& [incarnation, mark] : asked.merge.safe(node, most)) {
-    safe.push_back({.query = asked.want.query,
-                    .revision = asked.want.revision,
-                    .incarnation = incarnation,
-                    .mark = mark});
-  }
-}
-
 // Comes again and again while its asker listens.
 void Root::ask(const Ask& said) {
   const bool is_known = asked_.contains(said.query);
@@ -164,12 +144,9 @@ void Root::ask(const Ask& said) {
   renew(asked, said);
   const int64_t now = clock_.monotonic_ns();
   asked.asker_heard_ns = now;
-  if (said.root == options_.name) {
+  if (said.root == leads_as_) {
     asked.rows.forget(said.has_rows);
-    while (!asked.unheard.empty() && asked.unheard.front().first <= said.has_rows) {
-      asked.heard = asked.unheard.front().second;
-      asked.unheard.pop_front();
-    }
+    note_heard(asked, said.has_rows);
   }
   for (const Bytes& row : asked.rows.take_unheard(now))
     (void)bus_.publish(subjects_.row(said.query), row);
@@ -191,26 +168,29 @@ bool Root::recall(const Ask& said) {
   if (!said.is_wanted) return false;
   const auto revision = revision_for(said);
   if (!revision) return false;
-  Asked& asked = add({.query = said.query,
-                      .revision = *revision,
-                      .is_wanted = true,
-                      .is_standing = said.is_standing,
-                      .has_store = store_ != nullptr,
-                      .asker = said.asker,
-                      .digest = digest_of(said.text),
-                      .text = said.text,
-                      .name_patterns = said.name_patterns,
-                      .labels = said.labels,
-                      .epoch_ns = 0,
-                      .width_ns = said.width_ns,
-                      .gives = said.gives,
-                      .lease_ns = options_.lease_ns,
-                      .signature = said.signature});
+  const Control want{.query = said.query,
+                     .revision = *revision,
+                     .is_wanted = true,
+                     .is_standing = said.is_standing,
+                     .has_store = store_ != nullptr,
+                     .asker = said.asker,
+                     .digest = digest_of(said.text),
+                     .text = said.text,
+                     .name_patterns = said.name_patterns,
+                     .labels = said.labels,
+                     .epoch_ns = 0,
+                     .width_ns = said.width_ns,
+                     .gives = said.gives,
+                     .lease_ns = options_.lease_ns,
+                     .signature = said.signature};
+  const auto marks = marks_of(want);
+  if (!marks) return false;
+  Asked& asked = add(want);
   asked.install_ns = said.install_ns;
   asked.is_announced = false;
   // With the keys of a query that a root before has answered in part.
-  asked.lacks_store = !said.root.empty() && said.root != options_.name;
-  if (asked.lacks_store) asked.merge.begin_without_store();
+  asked.lacks_store = *marks || (!said.root.empty() && said.root != leads_as_);
+  if (asked.lacks_store) asked.merge.begin_without_store(*marks ? &**marks : nullptr);
   // The keys were lost, and what nodes have sent for it was left out.
   if (passed_by_.contains(said.query)) {
     told_log_ += 2;  // Another number, by which they send it again.
@@ -226,6 +206,11 @@ bool Root::recall(const Ask& said) {
 Expected<uint64_t> Root::revision_for(const Ask& said) {
   const auto revision = static_cast<uint64_t>(clock_.monotonic_ns() + offset_ns_);
   const auto known = CLEW_TRY(bus_.get(bucket_of(options_.tenant), want_key(said.query)));
+  const auto before = known ? read_kept_as<Control>(known->bytes) : fail(ErrorCode::NotFound, "");
+  // What nodes have for a root before is of the same query.
+  const bool is_same = before && !said.asker.empty() && before->asker == said.asker &&
+                       before->digest == digest_of(said.text);
+  if (is_same) return before->revision;
   if (known || said.asker.empty()) return revision;
   const Digest digest = digest_of(said.asker);
   uint64_t of_asker = 0;
@@ -262,7 +247,7 @@ Expected<void> Root::announce() {
 Expected<void> Root::put(std::string_view key, const Bytes& bytes) {
   const std::string bucket = bucket_of(options_.tenant);
   const std::optional<Revised> known = CLEW_TRY(bus_.get(bucket, key));
-  CLEW_TRY(bus_.put(bucket, key, bytes, known ? known->revision : 0));
+  note_put(CLEW_TRY(bus_.put(bucket, key, bytes, known ? known->revision : 0)));
   return {};
 }
 
@@ -392,39 +377,10 @@ bool Root::is_listened_to(const Asked& asked) const {
   return clock_.monotonic_ns() - asked.asker_heard_ns <= options_.asker_ns;
 }
 
-// Without a store the next root has what nodes and the log have.
-bool Root::needs_open(const Asked& asked) const {
-  return store_ == nullptr && asked.want.gives != Gives::AtEnd;
-}
-
-// What is in no store may be forgotten by nodes and the log once whoever asked has it, and the next
-// root knows that.
-void Root::put_marks() {
-  for (auto& [query, asked] : asked_) {
-    if (store_ != nullptr) put_lives(asked);
-    if (!needs_open(asked) || asked.heard == asked.told) continue;
-    const Pane given = asked.heard.value_or(kNoPane);
-    const auto done = put(mark_key(query), to_bytes(Marks{.revision = asked.want.revision,
-                                                          .given = given,
-                                                          .members = asked.merge.marks(given)}));
-    if (done || is_impossible(done.error())) asked.told = asked.heard;
-    if (!done && is_impossible(done.error())) tell_problem(done.error());
-  }
-}
-
-// Where our store is away, whoever takes over knows at least whom to miss.
-void Root::put_lives(Asked& asked) {
-  if (asked.want.gives == Gives::AtEnd || asked.merge.lives() == asked.told_lives) return;
-  const auto done =
-      put(mark_key(asked.want.query),
-          to_bytes(Marks{.revision = asked.want.revision, .members = asked.merge.marks(kNoPane)}));
-  if (done || is_impossible(done.error())) asked.told_lives = asked.merge.lives();
-}
-
 void Root::send_rows(Asked& asked) {
   const bool has_rows = !asked.out.empty();
   for (RowUpdate& row : std::exchange(asked.out, {})) {
-    row.root = options_.name;
+    row.root = leads_as_;
     row.number = asked.rows.next();
     Bytes bytes = to_bytes(row);
     (void)bus_.publish(subjects_.row(asked.want.query), bytes);
@@ -432,12 +388,7 @@ void Root::send_rows(Asked& asked) {
     if (!asked.want.is_standing || is_listened_to(asked))
       asked.rows.add(std::move(bytes), clock_.monotonic_ns());
   }
-  if (!needs_open(asked) || !asked.given) return;
-  if (asked.rows.last() == 0 || (asked.want.is_standing && !is_listened_to(asked))) {
-    asked.heard = asked.given;
-  } else if (has_rows) {
-    asked.unheard.emplace_back(asked.rows.last(), *asked.given);
-  }
+  note_sent(asked, has_rows);
 }
 
 // Rows are told, and nodes and the log may forget, behind what makes it safe.
@@ -467,9 +418,7 @@ void Root::commit() {
   put_marks();
   uint64_t up_to = read_;
   for (const auto& [query, asked] : asked_) {
-    const auto first = needs_open(asked) ? asked.merge.first_needed_behind(asked.told)
-                                         : asked.merge.first_needed();
-    if (first) up_to = std::min(up_to, *first - 1);
+    if (const auto first = first_needed(asked)) up_to = std::min(up_to, *first - 1);
   }
   if (forgotten_ >= up_to) return;
   if (bus_.forget(partials_log(options_.tenant), up_to)) forgotten_ = up_to;
@@ -491,7 +440,7 @@ Expected<void> Root::write() {
                             .answered = asked.answered,
                             .schema = asked.schema,
                             .lost = status_of(asked).lost,
-                            .dropped = dropped_of(asked, cut),
+                            .dropped = lasting_gaps_of(asked, cut),
                             .refused = refused_text(status_of(asked).refusals),
                             .begun = asked.begun,
                             .given = asked.given});

@@ -87,6 +87,13 @@ class Root {
     Incarnation before{};  // The life that was heard before this one.
     int64_t heard_ns = 0;
   };
+  // What is with whoever asked, where there is no store.
+  struct Had {
+    uint64_t row = 0;  // Up to this one of ours.
+    Pane given = kNoPane;
+    std::vector<MemberMark> members{};
+    uint64_t read = 0;  // The log, up to here.
+  };
   struct Asked {
     Control want;
     bool is_announced = true;  // Nodes can know it.
@@ -106,12 +113,10 @@ class Root {
     Merge merge{};
     std::optional<Pane> begun{};  // The first that was given.
     std::optional<Pane> given{};
-    // Where there is no store: up to where whoever asked has it, as of which of our rows; and up to
-    // where the next root knows that.
-    std::optional<Pane> heard{};
-    std::deque<std::pair<uint64_t, Pane>> unheard{};
-    std::optional<Pane> told{};
-    size_t told_lives = 0;       // Of nodes, where there is one.
+    std::deque<Had> unheard{};   // Was sent,
+    std::optional<Had> heard{};  // has come, which the next root is to know,
+    std::optional<Had> told{};   // and can know.
+    size_t told_lives = 0;       // Of nodes, where there is a store.
     bool is_unreadable = false;  // What the store has of it, which stays there as it is.
     bool lacks_store = false;    // What a root before has merged is in its store, which is away.
     std::optional<Phase> stored_phase{};
@@ -138,8 +143,15 @@ class Root {
   Asked& add(const Control& want);
   Expected<void> go_on(Asked& asked);
   [[nodiscard]] bool needs_open(const Asked& asked) const;
+  [[nodiscard]] bool are_lives_told(const Asked& asked) const;
+  [[nodiscard]] std::optional<uint64_t> first_needed(const Asked& asked) const;
+  [[nodiscard]] Had had_now(const Asked& asked) const;
+  void note_sent(Asked& asked, bool has_rows) const;
+  static void note_heard(Asked& asked, uint64_t row);
+  void forget_read_behind(uint64_t last);
   void put_marks();
   void put_lives(Asked& asked);
+  void note_put(uint64_t revision);
   [[nodiscard]] Expected<std::optional<Marks>> marks_of(const Control& want);
   static void name_what_another_took(Asked& asked, const std::optional<Marks>& marks);
   Expected<void> restore(const StoredAnswer& stored, const std::optional<Marks>& marks);
@@ -206,6 +218,8 @@ class Root {
   [[nodiscard]] std::vector<std::string> labels_there() const;
   [[nodiscard]] std::vector<std::string> skewed(const Asked& asked) const;
   std::vector<NodeGap> gaps_of(const Asked& asked, GapsCut& cut) const;
+  std::vector<NodeGap> lasting_gaps_of(const Asked& asked, GapsCut& cut) const;
+  [[nodiscard]] Pane known_behind(const Asked& asked) const;
   static std::vector<NodeGap> dropped_of(const Asked& asked, GapsCut& cut);
   [[nodiscard]] Pane closed_by_all(const Asked& asked) const;
   [[nodiscard]] bool is_alive(const Member& member) const;
@@ -221,6 +235,10 @@ class Root {
   Subjects subjects_;
   int64_t offset_ns_;
   bool leads_ = false;
+  // Since when, as the time of day, and as whom: each time its rows have numbers from 1.
+  int64_t leads_since_ns_ = 0;
+  std::string leads_as_;
+  uint64_t put_revision_ = 0;     // Of the last key that was put.
   uint64_t leader_revision_ = 0;  // As the key was seen last,
   int64_t patience_ns_ = 0;
   int64_t leader_seen_ns_ = 0;  // and when it was seen to change.

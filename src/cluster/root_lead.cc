@@ -42,6 +42,7 @@ void Root::lead() {
   const auto put = bus_.put(bucket_of(options_.tenant), kRootKey,
                             to_bytes(Leader{.root = options_.name}), key.revision);
   if (put) leader_revision_ = *put;
+  if (put) note_put(*put);
   if (!put) tell_problem(put.error());
   if (put) renewed_ns_ = now;
   if (put && leads_) problem_.clear();
@@ -107,6 +108,9 @@ Expected<void> Root::take_over() {
   beats_.clear();
   read_ = forgotten_ = 0;
   want_revision_ = 0;
+  put_revision_ = 0;
+  leads_since_ns_ = clock_.monotonic_ns() + offset_ns_;
+  leads_as_ = fmt::format("{}.{}", options_.name, leads_since_ns_);
   has_partials_ = true;
   passed_by_.clear();
   CLEW_TRY(look_at_log());
@@ -149,7 +153,6 @@ Expected<void> Root::restore_all() {
     if (is_over && !asked_.contains(one.query)) continue;
     const auto stored = store_->read_recent(one.query, kPanesKept);
     if (!stored && stored.error().code != ErrorCode::Refused) return tl::unexpected(stored.error());
-    if (stored && is_over) continue;
     if (!stored) {
       give_up(one.query, stored.error().message);
       continue;
@@ -180,14 +183,6 @@ void Root::give_up(const std::string& query, const std::string& why) {
   asked.has_news = true;
 }
 
-// What a root has left that had no store, or has taken it along.
-Expected<std::optional<Marks>> Root::marks_of(const Control& want) {
-  const auto found = CLEW_TRY(bus_.get(bucket_of(options_.tenant), mark_key(want.query)));
-  const auto marks = found ? read_kept_as<Marks>(found->bytes) : fail(ErrorCode::NotFound, "");
-  if (!marks || marks->revision != want.revision) return std::optional<Marks>();
-  return std::optional(*marks);
-}
-
 // Behind a root that had no store, or whose store is another one.
 Expected<void> Root::go_on(Asked& asked) {
   if (store_ != nullptr) {
@@ -195,7 +190,12 @@ Expected<void> Root::go_on(Asked& asked) {
     if (stored || stored.error().code == ErrorCode::Refused) return {};
   }
   const std::optional<Marks> marks = CLEW_TRY(marks_of(asked.want));
-  if (asked.want.has_store) {
+  const bool had_store = asked.want.has_store;
+  if (store_ != nullptr && !had_store) {
+    asked.want.has_store = true;
+    asked.is_announced = false;
+  }
+  if (had_store) {
     asked.lacks_store = true;
     asked.merge.go_on_without_store(marks ? &*marks : nullptr);
     return {};
@@ -204,21 +204,10 @@ Expected<void> Root::go_on(Asked& asked) {
     asked.lost.emplace_back("what a root without a store had merged before it went away");
   if (!marks) return {};
   asked.merge.go_on(*marks);
-  if (marks->given != kNoPane) asked.given = asked.heard = asked.told = marks->given;
+  if (marks->given == kNoPane) return {};
+  asked.given = marks->given;
+  asked.told = Had{.given = marks->given, .members = marks->members};
   return {};
-}
-
-// While our store was away another root has led, and nodes have forgotten what that has given.
-void Root::name_what_another_took(Asked& asked, const std::optional<Marks>& marks) {
-  for (const MemberMark& one : marks ? marks->members : std::vector<MemberMark>()) {
-    const Pane mark = asked.merge.mark(one.node, one.incarnation);
-    if (one.mark == kNoPane || one.mark <= mark) continue;
-    // Of a life that is not known here there is nothing before it, either.
-    const Pane first = mark == kNoPane ? one.first : mark + 1;
-    add_gap(asked.dropped, {.node = one.node, .panes = {.first = first, .last = one.mark}});
-    asked.has_merged = true;
-  }
-  keep_latest(asked.dropped, asked.cut);
 }
 
 Root::Asked& Root::add(const Control& want) {

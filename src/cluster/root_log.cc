@@ -117,6 +117,7 @@ Expected<LogEnds> Root::look_at_log() {
     // has these numbers once more.
     read_ = ends->first - 1;
     forgotten_ = std::min(forgotten_, read_);
+    forget_read_behind(read_);
     has_partials_ = true;
   }
   if (!ends || std::exchange(log_, ends->log) == ends->log) return ends;
@@ -132,6 +133,7 @@ void Root::read_anew() {
   has_partials_ = true;
   beats_.clear();
   passed_by_.clear();
+  forget_read_behind(0);
   for (auto& [query, asked] : asked_)
     asked.merge.log_began_anew();
 }

@@ -107,7 +107,7 @@ void Root::note_unread(const Message& message, const Error& why) {
   if (why.code != ErrorCode::Refused || unread_.size() >= kUnreadMax) return;
   const bool is_beat = message.subject.starts_with(subjects_.beat(""));
   if (message.subject == subjects_.ask()) {
-    const Status said{.query = std::string(kOfStrangers), .root = options_.name};
+    const Status said{.query = std::string(kOfStrangers), .root = leads_as_};
     (void)bus_.publish(subjects_.status(kOfStrangers), to_bytes(said));
   } else if (!is_beat) {
     (void)bus_.publish(subjects_.found(kOfStrangers), to_bytes(Found{}));
@@ -132,12 +132,27 @@ std::vector<NodeGap> Root::gaps_of(const Asked& asked, GapsCut& cut) const {
   };
   std::vector<NodeGap> gaps =
       asked.given ? asked.merge.gaps(*asked.given, is_gone) : std::vector<NodeGap>();
-  const std::vector<NodeGap> dropped = dropped_of(asked, cut);
+  const std::vector<NodeGap> dropped = lasting_gaps_of(asked, cut);
   gaps.insert(gaps.end(), dropped.begin(), dropped.end());
-  const std::vector<NodeGap> unsure = asked.merge.unsure();
+  keep_latest(gaps, cut);
+  return gaps;
+}
+
+// Whatever comes of their nodes later: a root that begins on our store does not know it otherwise.
+std::vector<NodeGap> Root::lasting_gaps_of(const Asked& asked, GapsCut& cut) const {
+  std::vector<NodeGap> gaps = dropped_of(asked, cut);
+  const std::vector<NodeGap> unsure = asked.merge.unsure(known_behind(asked));
   gaps.insert(gaps.end(), unsure.begin(), unsure.end());
   keep_latest(gaps, cut);
   return gaps;
+}
+
+// Where nobody knows who counted for a root before, whoever is not heard by this pane counts no
+// more: nodes take their probes out when no root has answered for so long.
+Pane Root::known_behind(const Asked& asked) const {
+  const auto lease_ns = static_cast<int64_t>(asked.want.lease_ns);
+  return std::min(asked.given.value_or(kNoPane),
+                  panes_of(asked.want).number_of(leads_since_ns_ + lease_ns));
 }
 
 // What nodes had no room to keep, of all their lives.
@@ -205,7 +220,7 @@ Status Root::status_of(const Asked& asked) const {
                 .reason = asked.reason,
                 .answered = asked.answered,
                 .asker = asked.want.asker,
-                .root = options_.name,
+                .root = leads_as_,
                 .has_store = store_ != nullptr,
                 .first_row = asked.rows.first(),
                 .rows = asked.rows.last()};

@@ -95,9 +95,17 @@ class WorldBySeed {
   }
   void happen_to_connections() {
     for (const char* name : {"a", "b", "c", "root", "asker"}) {
-      if (chance(200)) hub_.cut(name, true);
-      if (chance(30)) hub_.cut(name, false);
+      if (chance(200)) cut(name, true);
+      if (chance(30)) cut(name, false);
     }
+  }
+  void cut(const std::string& name, bool is_cut) {
+    hub_.cut(name, is_cut);
+    is_cut ? (void)cut_.insert(name) : (void)cut_.erase(name);
+  }
+  // And puts keys anew that are lost.
+  [[nodiscard]] bool is_root_there() const {
+    return root_ && root_->root.leads() && !cut_.contains("root");
   }
   // Of one node alone: the others have all that they counted.
   void kill_node_c() {
@@ -111,6 +119,7 @@ class WorldBySeed {
   TestClock clock_;
   bool stores_are_away_ = false;  // Roots may be begun without one.
   std::set<std::string> killed_;
+  std::set<std::string> cut_;
   TestFolder folder_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<TestRoot> root_;

@@ -205,9 +205,9 @@ struct TestAsker {
 };
 
 // For worlds that are made of one. More of them, or one: CLEW_SEEDS=FIRST-LAST.
-inline std::pair<uint64_t, uint64_t> seeds() {
+inline std::pair<uint64_t, uint64_t> seeds(uint64_t last = 999) {
   const char* const said = std::getenv("CLEW_SEEDS");
-  if (said == nullptr) return {0, 999};
+  if (said == nullptr) return {0, last};
   char* end = nullptr;
   const uint64_t first = std::strtoull(said, &end, 10);
   return {first, *end == '-' ? std::strtoull(end + 1, nullptr, 10) : first};
