@@ -99,6 +99,8 @@ std::string pod_in(std::string_view part, bool is_within) {
   return uid;
 }
 
+}  // namespace
+
 Belonging belonging_in(std::string_view path) {
   Belonging found;
   found.cgroup = path;
@@ -114,8 +116,6 @@ Belonging belonging_in(std::string_view path) {
   }
   return found;
 }
-
-}  // namespace
 
 Belonging parse_cgroup(std::string_view text) {
   std::string_view best;

@@ -42,5 +42,7 @@ Expected<Belonging> belonging_of(pid_t pid);
 // From the text of /proc/PID/cgroup (cgroups(7)): of version 2, or where all are of version 1, of
 // the hierarchy of systemd, else of the longest path.
 Belonging parse_cgroup(std::string_view text);
+// From the path of a group.
+Belonging belonging_in(std::string_view path);
 
 }  // namespace clew::target
