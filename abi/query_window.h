@@ -31,7 +31,9 @@ inline constexpr uint32_t kQueryProcessNameOffset = kQueryCommOffset + kQueryCom
 inline constexpr uint32_t kQueryProcessNameBytes = 64;
 inline constexpr uint32_t kQueryNodeNameOffset = kQueryProcessNameOffset + kQueryProcessNameBytes;
 inline constexpr uint32_t kQueryNodeNameBytes = 64;
-inline constexpr uint32_t kQueryEntryOffset = kQueryNodeNameOffset + kQueryNodeNameBytes;
+inline constexpr uint32_t kQueryUidOffset = kQueryNodeNameOffset + kQueryNodeNameBytes;
+inline constexpr uint32_t kQueryControlGroupOffset = kQueryUidOffset + 8;
+inline constexpr uint32_t kQueryEntryOffset = kQueryControlGroupOffset + 8;
 inline constexpr uint32_t kQueryEntryBytes = 0x100;  // Time and arguments of a call's entry.
 inline constexpr uint32_t kQueryValuesOffset = kQueryEntryOffset + kQueryEntryBytes;
 inline constexpr uint32_t kQueryValuesMax = 64;  // Arguments of aggregates.
@@ -55,8 +57,12 @@ enum class QueryWord : uint16_t {
   Elapsed,      // ns since the entry of the same call.
   EntryArgument0,
   EntryArgument5 = EntryArgument0 + 5,
-  // The address of the machine's name as the process sees it: a constant, and in no context.
+  // In no context. The address of the machine's name as the process sees it, a constant; and what
+  // lies at kQueryUidOffset and kQueryControlGroupOffset: whom the thread may act as, and the
+  // number of its control group.
   NodeName = 0x100,
+  Uid,
+  ControlGroup,
 };
 static_assert(static_cast<uint32_t>(QueryWord::EntryArgument5) < 6 + kStackArgumentsMax);
 
@@ -72,6 +78,8 @@ enum class QueryAccessor : uint32_t {
   Caller,                    // (w): of a function of the kernel, at its entry.
   UserStack,                 // (w, dst, frames): stack_words(frames).
   KernelStack,               // (w, dst, frames): the same without the process.
+  Uid,                       // (w): the effective one, as the machine numbers users.
+  ControlGroup,              // (w): of version 2.
   // (address): what may be loaded from; a program has no other pointer to the kernel's memory.
   // What is not there, and in some kernels all, loads as 0.
   KernelMemory,

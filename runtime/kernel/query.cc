@@ -15,6 +15,8 @@ extern const char d_n_file_dentry;
 extern const char d_n_task_nsproxy;
 extern const char d_n_nsproxy_uts;
 extern const char d_n_uts_name;
+extern const char d_n_task_cred;
+extern const char d_n_cred_euid;
 }
 
 namespace {
@@ -117,6 +119,19 @@ uint64_t d_query_node_name(MachineWindow* w, uint64_t dst) {
   const uint64_t name = space + number(d_n_uts_name) + kNodeName;
   copy_kernel_text(at(w, dst), abi::kQueryNodeNameBytes, pointer(name));
   return 0;
+}
+
+// As the machine numbers users, whatever name space of users the thread is in: the helper that says
+// the user counts within that.
+uint64_t d_query_uid(MachineWindow*) {
+  uint32_t user = ~uint32_t{0};
+  const uint64_t rights = read_pointer(current_task_address() + number(d_n_task_cred));
+  if (rights != 0) read_kernel(&user, sizeof user, rights + number(d_n_cred_euid));
+  return user;
+}
+
+uint64_t d_query_control_group(MachineWindow*) {
+  return static_cast<uint64_t>(helper<80>());  // bpf_get_current_cgroup_id
 }
 
 // A trace event, as its format file describes it: arg0 is the address of its record.

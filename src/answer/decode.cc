@@ -64,6 +64,21 @@ bool Decoder::name_field(Field field, uint64_t word, uint64_t process, Value& in
     case Field::NodeName:
       into = names_.node_name(word);
       return true;
+    case Field::Container:
+      into = names_.owner(field, word).container;
+      return true;
+    case Field::Unit:
+      into = names_.owner(field, word).unit;
+      return true;
+    case Field::ControlGroup:
+      into = names_.owner(field, word).cgroup;
+      return true;
+    case Field::User:
+      into = names_.owner(field, word).user;
+      return true;
+    case Field::Uid:
+      into = uint64_t{names_.owner(field, word).uid};
+      return true;
     case Field::Time:
     case Field::Tid:
     case Field::Cpu:

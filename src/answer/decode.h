@@ -21,6 +21,10 @@ class Decoder {
               aggregate::Value& into);
   // Of a field that only the tracer can name, such as a function by its index; false for others.
   bool name_field(query::Field field, uint64_t word, uint64_t process, aggregate::Value& into);
+  // The word of a field of owners, for a process.
+  uint64_t process_word(query::Field field, uint64_t process) {
+    return names_.owner_word(field, process);
+  }
   // As a part of a key: code addresses differ from process to process, names do not.
   void make_key(aggregate::Value& value, const query::Type& type);
 

@@ -58,7 +58,18 @@ class FakeNames final : public Names {
   }
   std::string host() override { return "here"; }
   std::string node_name(uint64_t process) override { return "node" + std::to_string(process); }
+  const Owner& owner(query::Field, uint64_t process) override {
+    const std::string number = std::to_string(process);
+    return owners_[process] = {.container = "box" + number,
+                               .unit = "unit" + number,
+                               .cgroup = "/group" + number,
+                               .user = "user" + number,
+                               .uid = static_cast<uint32_t>(1000 + process)};
+  }
   std::string symbol(uint64_t address) override { return "app!" + std::to_string(address); }
+
+ private:
+  std::map<uint64_t, Owner> owners_;
 };
 
 struct FakeAnswer {

@@ -71,6 +71,8 @@ Intake::Intake(const plan::Plan& plan, const plan::Lowered& lowered, const plan:
       captured_(std::move(captured)),
       scan_(captured_, lowered.clock, decoder_),
       scanned_(scan_.width()),
+      cell_filters_(plan::cell_filters(plan)),
+      owner_keys_(plan::owner_keys(plan)),
       selected_(query_.values.size() + argument_count(query_)),
       group_(query_, decoder_) {
   build();

@@ -60,10 +60,13 @@ class Intake {
  private:
   class HostBindings;
   class OpenBindings;
+  class CellBindings;
 
   void build();
   [[nodiscard]] Operator& behind_selection();
   void select(const query::Query& query, plan::Bindings& bindings, bool are_keys);
+  // `owners`: words behind the key, of owner_keys_.
+  bool keeps(uint32_t process, std::span<const uint64_t> owners);
   void add_dense(const aggregate::Accumulator& cells, uint32_t process, aggregate::Table& table);
   void add_table(const aggregate::Accumulator& cells, uint32_t process, aggregate::Table& table);
 
@@ -74,6 +77,8 @@ class Intake {
   plan::Captured captured_;
   Scan scan_;
   RowBatch scanned_;
+  std::vector<const query::Expression*> cell_filters_;  // Of the plan.
+  std::vector<query::Expression> owner_keys_;
   RowBatch selected_;  // One row of the tracer's own: values, then arguments.
   Group group_;
   Rows rows_;  // Of Shape::Events.

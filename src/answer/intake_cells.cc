@@ -6,13 +6,56 @@
 #include "answer/intake.h"
 #include "base/assert.h"
 #include "plan/coder.h"
+#include "plan/evaluate.h"
+#include "plan/kernel_form.h"
 
 namespace clew::answer {
 
+using aggregate::Value;
 using query::Expression;
+
+// What a condition on cells can ask for.
+class Intake::CellBindings final : public plan::Bindings {
+ public:
+  CellBindings(Intake& intake, uint32_t process, std::span<const uint64_t> owners)
+      : intake_(intake), process_(process), owners_(owners) {}
+
+  Value field(const Expression& expression) override {
+    Value value;
+    (void)intake_.decoder_.name_field(expression.field, word_of(expression.field), process_, value);
+    return value;
+  }
+  Value input(uint16_t) override { return {}; }
+  Value let(uint16_t) override { return {}; }
+  Value value(uint16_t) override { return {}; }
+  Value aggregate(uint16_t) override { return {}; }
+  Value memory(const Expression&, uint64_t) override { return {}; }
+
+ private:
+  // The process, where the key says nothing of owners.
+  [[nodiscard]] uint64_t word_of(query::Field field) const {
+    for (size_t i = 0; i < owners_.size() && query::is_of_owner(field); ++i) {
+      if (plan::word_of_owner(intake_.owner_keys_[i].field) == plan::word_of_owner(field))
+        return owners_[i];
+    }
+    return process_;
+  }
+
+  Intake& intake_;
+  uint32_t process_;
+  std::span<const uint64_t> owners_;
+};
+
+bool Intake::keeps(uint32_t process, std::span<const uint64_t> owners) {
+  CellBindings bindings(*this, process, owners);
+  return std::all_of(cell_filters_.begin(), cell_filters_.end(), [&](const Expression* filter) {
+    return plan::is_true(plan::evaluate(*filter, bindings));
+  });
+}
 
 void Intake::add_dense(const aggregate::Accumulator& cells, uint32_t process,
                        aggregate::Table& table) {
+  if (!keeps(process, {})) return;
   for (uint32_t group = 0; group < grouping_.keys.size(); ++group) {
     const std::span<const uint64_t> words = cells.group(process, 0, group);
     const bool untouched =
@@ -49,8 +92,9 @@ void Intake::add_table(const aggregate::Accumulator& cells, uint32_t process,
       take_part(aggregate.arguments[0]);
       name_enumerator(query_, key.back(), aggregate.arguments[0].type);
     }
-    CLEW_ASSERT(rest.empty());  // The key has no words of which nobody knows the meaning.
-    table.add(key, counts);
+    // The key has no words of which nobody knows the meaning. Of processes none is behind it.
+    CLEW_ASSERT(rest.empty() || rest.size() == owner_keys_.size());
+    if (keeps(process, rest)) table.add(key, counts);
   }
 }
 

@@ -47,6 +47,13 @@ class Intake::OpenBindings final : public plan::Bindings {
       case Field::Host:
       case Field::NodeName:
         return name(expression.field, call_.process);
+      case Field::Container:
+      case Field::Unit:
+      case Field::ControlGroup:
+      case Field::User:
+      case Field::Uid:
+        return name(expression.field,
+                    intake_.decoder_.process_word(expression.field, call_.process));
       case Field::Comm:
         return name(expression.field, call_.tid);
       case Field::Function:

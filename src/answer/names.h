@@ -8,6 +8,8 @@
 #include <string>
 
 #include "aggregate/value.h"
+#include "answer/owner.h"
+#include "query/query.h"
 
 namespace clew::answer {
 
@@ -27,6 +29,11 @@ class Names {
   virtual std::string host() = 0;
   // The machine's name as the process sees it.
   virtual std::string node_name(uint64_t process) = 0;
+  // `word`: the process; of events of the kernel's programs what these note, the number of the
+  // thread's control group, and for the user the uid.
+  virtual const Owner& owner(query::Field field, uint64_t word) = 0;
+  // That word, of a process: for calls that are open, of which no program has noted anything.
+  virtual uint64_t owner_word(query::Field /*field*/, uint64_t process) { return process; }
   // Of where a call returns to, which is named by the call; and of an instruction itself.
   virtual std::string symbol(uint64_t address) = 0;
   virtual std::string code(uint64_t address) { return symbol(address); }

@@ -19,7 +19,11 @@ class NoNames final : public Names {
   std::string thread_name(uint64_t, uint64_t) override { return {}; }
   std::string host() override { return {}; }
   std::string node_name(uint64_t) override { return {}; }
+  const Owner& owner(query::Field, uint64_t) override { return owner_; }
   std::string symbol(uint64_t) override { return {}; }
+
+ private:
+  Owner owner_;
 };
 
 }  // namespace clew::answer

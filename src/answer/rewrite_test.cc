@@ -283,6 +283,31 @@ const std::vector<Case> kCases = {
      "from e in entry(\"app!work\") where e.arg2 > 0 groupby e.arg2 select e.arg2, count() for "
      "1000000 events",
      kTable},
+    {"ByOwner",
+     "from e in entry(\"app!w*\") groupby e.container, e.user, e.uid, e.function select "
+     "e.container, "
+     "e.user, e.uid, e.function, count()",
+     kDense},
+    {"OfOneOwner",
+     "from e in entry(\"app!w*\") where e.container == \"box1\" && e.arg2 > 0 select count(), "
+     "max(e.arg3), distinct(e.arg2)",
+     kDense},
+    {"OfOneOwnerByKey",
+     "from e in entry(\"app!work\") where e.unit like \"%1\" && e.uid != 1000 groupby e.arg2 & 3, "
+     "e.cgroup select e.cgroup, count(), topk(e.arg2, 2)",
+     kTable},
+    {"OfNobody", "from e in entry(\"app!work\") where e.user in (\"x\", \"?\") select count()",
+     kDense},
+    {"OfOneOwnerOrOthers",
+     "from e in entry(\"app!work\") where e.container == \"box1\" || e.arg2 > 2 select count()",
+     kEvents},
+    {"EventsOfOneOwner",
+     "from e in entry(\"app!work\") where e.container == \"box1\" select e.container, e.arg2",
+     kEvents},
+    {"CountDownOfOneOwner",
+     "from e in entry(\"app!work\") where e.container == \"box1\" select count() for 1000000 "
+     "events",
+     kEvents},
     {"Intervals",
      "from e in entry(\"app!work\") groupby e.arg2 & 3 select max(e.arg3), count() every 1s",
      kTable},

@@ -42,6 +42,7 @@ ProcessNames::ProcessNames(pid_t pid, target::Catalog& catalog,
   if (gethostname(host.data(), host.size() - 1) == 0) host_ = host.data();
   process_names_[0] = process_name_of(pid);
   node_names_[0] = target::node_name_of(pid);
+  owners_[0] = known_owners_.of_process(pid);
 }
 
 void ProcessNames::add_child(uint64_t process, pid_t pid) {
@@ -49,6 +50,7 @@ void ProcessNames::add_child(uint64_t process, pid_t pid) {
   // Its rows are of the program that it was forked from: another one that it runs has no probes.
   process_names_[process] = process_names_[0];
   node_names_[process] = target::node_name_of(pid);
+  owners_[process] = known_owners_.of_process(pid);
 }
 
 void ProcessNames::refresh_threads() {
@@ -60,13 +62,14 @@ void ProcessNames::refresh_threads() {
   }
 }
 
-void ProcessNames::describe(session::RecordedProcess& into) const {
+void ProcessNames::describe(session::RecordedProcess& into) {
   for (const auto& [process, name] : process_names_) {
     const auto child = children_.find(process);
     const auto found = node_names_.find(process);
     into.incarnations[process] = {.pid = child == children_.end() ? pid_ : child->second,
                                   .name = name,
-                                  .node_name = found == node_names_.end() ? "" : found->second};
+                                  .node_name = found == node_names_.end() ? "" : found->second,
+                                  .owner = owner(query::Field::User, process)};
   }
   into.sites = names_;
   into.threads.insert(thread_names_.begin(), thread_names_.end());
@@ -110,6 +113,12 @@ std::string ProcessNames::host() {
 std::string ProcessNames::node_name(uint64_t process) {
   const auto found = node_names_.find(process);
   return found == node_names_.end() ? "" : found->second;
+}
+
+const answer::Owner& ProcessNames::owner(query::Field field, uint64_t process) {
+  answer::Owner& owner = owners_[process];
+  if (field == query::Field::User) owner.user = known_owners_.of_user(owner.uid).user;
+  return owner;
 }
 
 std::string ProcessNames::symbol(uint64_t address) {

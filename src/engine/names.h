@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "answer/names.h"
+#include "engine/owners.h"
 #include "engine/process_stacks.h"
 #include "plan/sites.h"
 #include "session/recording.h"
@@ -31,7 +32,7 @@ class ProcessNames final : public answer::Names {
   void refresh_threads();
 
   // All names that are known by now.
-  void describe(session::RecordedProcess& into) const;
+  void describe(session::RecordedProcess& into);
 
   std::string function(uint64_t index) override;
   std::string module(uint64_t index) override;
@@ -41,6 +42,7 @@ class ProcessNames final : public answer::Names {
   std::string thread_name(uint64_t process, uint64_t tid) override;
   std::string host() override;
   std::string node_name(uint64_t process) override;
+  const answer::Owner& owner(query::Field field, uint64_t process) override;
   std::string symbol(uint64_t address) override;
   std::string code(uint64_t address) override;
   aggregate::Stack stack(std::span<const uint64_t> words) override;
@@ -55,6 +57,8 @@ class ProcessNames final : public answer::Names {
   std::map<uint64_t, pid_t> children_;
   std::map<uint64_t, std::string> process_names_;
   std::map<uint64_t, std::string> node_names_;
+  Owners known_owners_;
+  std::map<uint64_t, answer::Owner> owners_;
   std::unordered_map<uint64_t, std::string> thread_names_;
   std::unordered_map<uint64_t, std::string> symbols_;
   std::string host_;

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // The second begins where the call of the first, which does not return, would return to.
@@ -48,6 +49,26 @@ TEST(Names, AReturnAddressIsOfTheFunctionThatMadeTheCall) {
 
 TEST(Names, AHandlerOfSignalsReturnsToTheCodeThatEndsIt) {
   EXPECT_THAT(name_of(names_test_restorer), EndsWith("!names_test_restorer"));
+}
+
+TEST(Names, AProcessThatHasGoneBelongsToNobodyKnown) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  Owners owners;
+  EXPECT_EQ(owners.of_process(child), answer::Owner());
+  EXPECT_EQ(owners.of_user(answer::kNoUser).user, answer::kUnknownOwner);
+  EXPECT_EQ(owners.of_group(0).container, answer::kUnknownOwner);
+  EXPECT_EQ(owners.group_of(child), 0U);
+}
+
+TEST(Names, AProcessHasTheUserThatItMayActAs) {
+  Owners owners;
+  const answer::Owner own = owners.of_process(getpid());
+  EXPECT_EQ(own.uid, geteuid());
+  EXPECT_EQ(owners.of_user(0).user, "root");
+  EXPECT_EQ(owners.of_user(3'999'999'999).user, "3999999999");  // Has no name.
+  EXPECT_NE(own.cgroup, answer::kUnknownOwner);
 }
 
 }  // namespace

@@ -119,6 +119,8 @@ constexpr KernelNumber kKernelNumbers[] = {
     {"d_n_task_nsproxy", "task_struct", "nsproxy"},
     {"d_n_nsproxy_uts", "nsproxy", "uts_ns"},
     {"d_n_uts_name", "uts_namespace", "name"},
+    {"d_n_task_cred", "task_struct", "cred"},
+    {"d_n_cred_euid", "cred", "euid"},
     {"d_n_file_dentry", "file", "f_path.dentry"},
     {"d_n_fs_root", "fs_struct", "root"},
     {"d_n_fs_pwd", "fs_struct", "pwd"},

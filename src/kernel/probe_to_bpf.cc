@@ -78,6 +78,8 @@ constexpr ProbeCallee kProbeCallees[] = {
     {"d_query_comm", number_of(abi::QueryAccessor::Comm), Shape::Machine},
     {"d_query_process_name", number_of(abi::QueryAccessor::ProcessName), Shape::Machine},
     {"d_query_node_name", number_of(abi::QueryAccessor::NodeName), Shape::Machine},
+    {"d_query_uid", number_of(abi::QueryAccessor::Uid), Shape::Machine},
+    {"d_query_control_group", number_of(abi::QueryAccessor::ControlGroup), Shape::Machine},
     {"d_builtin_caller", number_of(abi::QueryAccessor::Caller), Shape::Machine},
     {"d_user_stack", number_of(abi::QueryAccessor::UserStack), Shape::Machine},
     {"d_stack", number_of(abi::QueryAccessor::KernelStack), Shape::Machine},

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "abi/query_window.h"
 #include "abi/region.h"
 #include "base/error.h"
 #include "extension/extension.h"
@@ -232,6 +233,8 @@ class Coder {
   Expected<void> operands(const query::Expression& left, const query::Expression& right);
   // Loads a constant or a field that is one load into `into`; false when it is neither.
   bool leaf(const query::Expression& expression, isa::Register into);
+  // One of the words that are in no context but in the window.
+  void load_owner(abi::QueryWord word, isa::Register into);
   // An argument that the caller passed on the stack, which may end before it.
   [[nodiscard]] bool is_above_frame(uint16_t argument) const;
   // r0 = such an argument. 8 bytes at base + offset may be written; jumps to `lost` when it cannot

@@ -153,6 +153,10 @@ bool Coder::leaf(const Expression& expression, Register into) {
         builder_.load_constant(into, abi::kMachineWindowTag | abi::kQueryNodeNameOffset);
         return true;
       }
+      if (expression.index == static_cast<uint16_t>(abi::QueryWord::Uid)) {
+        load_owner(abi::QueryWord::Uid, into);
+        return true;
+      }
       if (is_above_frame(expression.index)) return false;
       return context(static_cast<size_t>(argument_offset(expression.index)));
     case Field::ReturnValue:
@@ -179,6 +183,11 @@ bool Coder::leaf(const Expression& expression, Register into) {
     case Field::ProcName:
     case Field::Host:
     case Field::NodeName:
+    case Field::Container:
+    case Field::Unit:
+    case Field::ControlGroup:
+    case Field::User:
+    case Field::Uid:
     case Field::Function:
     case Field::Module:
     case Field::Probe:
@@ -188,6 +197,13 @@ bool Coder::leaf(const Expression& expression, Register into) {
       return false;
   }
   return {};
+}
+
+// What a program of the kernel has noted of the thread.
+void Coder::load_owner(abi::QueryWord word, Register into) {
+  const bool is_uid = word == abi::QueryWord::Uid;
+  const uint32_t offset = is_uid ? abi::kQueryUidOffset : abi::kQueryControlGroupOffset;
+  builder_.load_window(into, abi::kQueryMachine + offset).load(Size::Double, into, into, 0);
 }
 
 Expected<void> Coder::field(const Expression& expression) {

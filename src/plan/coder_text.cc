@@ -9,6 +9,7 @@
 #include "abi/query_window.h"
 #include "plan/coder.h"
 #include "plan/coder_parts.h"
+#include "plan/kernel_form.h"
 #include "query/walk.h"
 
 namespace clew::plan {
@@ -55,6 +56,11 @@ FieldHome home_of(Field field) {
     case Field::ProcName:
     case Field::Host:
     case Field::NodeName:
+    case Field::Container:
+    case Field::Unit:
+    case Field::ControlGroup:
+    case Field::User:
+    case Field::Uid:
     case Field::Function:
     case Field::Module:
     case Field::Probe:
@@ -336,7 +342,9 @@ Expected<void> Coder::word(const Expression& expression) {
     load_site(Register::R0, SiteConstant::ModuleIndex);
   } else if (expression.field == Field::Probe) {
     load_site(Register::R0, SiteConstant::ProbeIndex);
-  } else {  // pid, procName, host, nodename: the process decides.
+  } else if (environment_.for_kernel && query::is_of_owner(expression.field)) {
+    load_owner(word_of_owner(expression.field), Register::R0);
+  } else {  // pid, procName, host, nodename and its owner: the process decides.
     context(offsetof(abi::Context, process));
   }
   return {};

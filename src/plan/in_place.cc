@@ -66,7 +66,8 @@ tl::unexpected<Error> refuse(const std::string& why) {
 bool is_of_process(const Expression& expression) {
   return expression.kind == ExpressionKind::Field &&
          (expression.field == Field::Pid || expression.field == Field::ProcName ||
-          expression.field == Field::Host || expression.field == Field::NodeName);
+          expression.field == Field::Host || expression.field == Field::NodeName ||
+          query::is_of_owner(expression.field));
 }
 
 class Maker {

@@ -35,6 +35,11 @@ bool is_common(Field field) {
     case Field::ProcName:
     case Field::Host:
     case Field::NodeName:
+    case Field::Container:
+    case Field::Unit:
+    case Field::ControlGroup:
+    case Field::User:
+    case Field::Uid:
     case Field::Function:
     case Field::Module:
     case Field::Probe:

@@ -48,6 +48,8 @@ std::optional<Expression> as_argument(const Expression& field) {
       return text(QueryWord::ProcessName, field.type);
     case Field::NodeName:
       return text(QueryWord::NodeName, field.type);
+    case Field::Uid:
+      return word(QueryWord::Uid, field.type);
     case Field::Elapsed:
       return word(QueryWord::Elapsed, field.type);
     case Field::EntryArgument: {
@@ -58,6 +60,10 @@ std::optional<Expression> as_argument(const Expression& field) {
     case Field::Tid:
     case Field::Cpu:
     case Field::Host:
+    case Field::Container:  // What they are made of is a word: word_of_owner().
+    case Field::Unit:
+    case Field::ControlGroup:
+    case Field::User:
     case Field::Function:
     case Field::Module:
     case Field::Probe:
@@ -111,7 +117,10 @@ Plan make_kernel_plan(query::Query query) {
   Plan plan = plain(kernel_form(std::move(query)));
   while (rewrite_filter(plan) || rewrite_kernel_select(plan)) {
   }
-  if (counts_in_kernel(plan.query)) (void)(rewrite_group(plan) || rewrite_aggregate(plan));
+  if (!counts_in_kernel(plan.query)) return plan;
+  while (rewrite_owners(plan)) {
+  }
+  (void)(rewrite_group(plan) || rewrite_aggregate(plan));
   return plan;
 }
 
@@ -121,6 +130,11 @@ bool KernelUse::entry() const {
   });
 }
 
+QueryWord word_of_owner(Field field) {
+  const bool is_user = field == Field::User || field == Field::Uid;
+  return is_user ? QueryWord::Uid : QueryWord::ControlGroup;
+}
+
 void find_kernel_use(const query::Query& query, const query::Source& source,
                      const Expression& expression, KernelUse& use) {
   query::find_meaning(query, source, expression, [&use](const Expression& node) {
@@ -128,6 +142,7 @@ void find_kernel_use(const query::Query& query, const query::Source& source,
     const bool is_word =
         node.field == Field::Argument && node.index >= static_cast<uint16_t>(QueryWord::Pid);
     if (is_word) use.words.insert(static_cast<QueryWord>(node.index));
+    if (query::is_of_owner(node.field)) use.words.insert(word_of_owner(node.field));
     if (node.field == Field::Tid) use.tid = true;
     if (node.field == Field::Caller) use.caller = true;
     return false;

@@ -13,6 +13,9 @@
 
 namespace clew::plan {
 
+// What programs note of a field of owners (query::is_of_owner), which the tracer looks up.
+abi::QueryWord word_of_owner(query::Field field);
+
 // Only its kernel sources can be lowered (kernel_lower.h).
 query::Query kernel_form(query::Query query);
 

@@ -56,12 +56,20 @@ std::vector<const Expression*> KernelLowering::counted() const {
       all.push_back(&capture);
     return all;
   }
-  all = key_parts(query_);
+  all = key();
   for (const query::Aggregate& aggregate : query_.aggregates) {
     for (const Expression& argument : aggregate.arguments)
       all.push_back(&argument);
   }
   return all;
+}
+
+// Of a cell.
+std::vector<const Expression*> KernelLowering::key() const {
+  std::vector<const Expression*> parts = key_parts(query_);
+  for (const Expression& owner : owner_keys_)
+    parts.push_back(&owner);
+  return parts;
 }
 
 // The table of an earlier aggregate that counts the same, or a new one.
@@ -75,6 +83,7 @@ size_t KernelLowering::table_for(const query::Aggregate& aggregate, uint32_t key
 
 Expected<void> KernelLowering::find_table() {
   aggregate::TableShape shape = table_shape(query_);
+  shape.key_words += static_cast<uint32_t>(owner_keys_.size());
   const uint32_t key_words = shape.key_words;
   constexpr uint32_t kKeyBytesMax = abi::kMachineKeyBytesMax - 8;  // A bucket may follow.
   if (8 * key_words > kKeyBytesMax) {
@@ -141,6 +150,15 @@ void KernelLowering::load_word(Coder& coder, QueryWord word) {
   };
   if (word == QueryWord::NodeName)
     return address(QueryAccessor::NodeName, abi::kQueryNodeNameOffset);
+  if (word == QueryWord::Uid || word == QueryWord::ControlGroup) {
+    const bool is_uid = word == QueryWord::Uid;
+    call(coder, is_uid ? QueryAccessor::Uid : QueryAccessor::ControlGroup);
+    builder
+        .load_window(Register::R3,
+                     machine(is_uid ? abi::kQueryUidOffset : abi::kQueryControlGroupOffset))
+        .store(Size::Double, Register::R3, 0, Register::R0);
+    return;
+  }
   if (word >= QueryWord::Elapsed) return;  // take_entry() has them.
   if (word == QueryWord::Pid) call(coder, QueryAccessor::Pid);
   if (word == QueryWord::Comm) address(QueryAccessor::Comm, abi::kQueryCommOffset);
@@ -378,7 +396,7 @@ Expected<void> KernelLowering::update_cells(Coder& coder, const query::Source& s
   }
   builder.load_window(Register::R9, machine(abi::kMachineKeyOffset));
   int32_t at = 0;
-  for (const Expression* part : key_parts(query_)) {
+  for (const Expression* part : key()) {
     CLEW_TRY(store(coder, source, *part, at));
     at += static_cast<int32_t>(8 * stored_words(*part));
   }

@@ -33,7 +33,7 @@ constexpr int32_t context_of(abi::QueryWord word) {
 class KernelLowering {
  public:
   KernelLowering(const Plan& plan, const KernelLowerInput& input)
-      : plan_(plan), query_(plan.query), input_(input) {}
+      : plan_(plan), query_(plan.query), input_(input), owner_keys_(owner_keys(plan)) {}
 
   Expected<KernelLowered> run();
 
@@ -43,6 +43,7 @@ class KernelLowering {
   size_t table_for(const query::Aggregate& aggregate, uint32_t key_words);
   [[nodiscard]] bool shares_table(size_t aggregate) const;
   [[nodiscard]] std::vector<const query::Expression*> counted() const;
+  [[nodiscard]] std::vector<const query::Expression*> key() const;
   Expected<void> place_samples();
   void offer_functions();
 
@@ -91,6 +92,7 @@ class KernelLowering {
   const Plan& plan_;
   const query::Query& query_;
   const KernelLowerInput& input_;
+  std::vector<query::Expression> owner_keys_;  // Behind those of the query.
   KernelLowered result_;
   CoderEnvironment environment_;
   Captured captured_;

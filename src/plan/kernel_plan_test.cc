@@ -331,5 +331,43 @@ TEST(KernelPlan, WhatIsTooLargeIsALimit) {
   EXPECT_EQ(lowered.error().code, ErrorCode::Limit);
 }
 
+// --- owners --------------------------------------------------------------------------------------
+
+TEST(KernelOwners, AKeyHoldsANumberThatTheTracerNames) {
+  const KernelLowered lowered = lower(
+      "from s in syscall(\"read\") groupby s.container, s.cgroup, s.user select s.container, "
+      "s.cgroup, s.user, count()");
+  ASSERT_EQ(lowered.root.form, StateForm::Table);
+  EXPECT_EQ(lowered.root.state.tables[0].key_words, 3U);
+}
+
+TEST(KernelOwners, AConditionOnThemStandsBehindTheKey) {
+  const Plan plan = make_kernel_plan(parse(
+      "from s in syscall(\"read\") where s.container == \"web\" && s.unit != \"\" && s.arg0 > 2 "
+      "groupby s.arg0 select s.arg0, count()"));
+  EXPECT_EQ(cell_filters(plan).size(), 2U);
+  EXPECT_EQ(plan.program_filters().size(), 1U);
+  EXPECT_EQ(owner_keys(plan).size(), 1U);  // Both are about the control group.
+  const KernelLowered lowered = lower(
+      "from s in syscall(\"read\") where s.container == \"web\" && s.user == \"root\" "
+      "groupby s.arg0 select s.arg0, count()");
+  ASSERT_EQ(lowered.root.form, StateForm::Table);
+  EXPECT_EQ(lowered.root.state.tables[0].key_words, 3U);
+}
+
+TEST(KernelOwners, ANumberOfAUserIsComparedByThePrograms) {
+  const Plan plan = make_kernel_plan(
+      parse("from s in syscall(\"read\") where s.uid == 0 groupby s.uid select s.uid, count()"));
+  EXPECT_EQ(plan.program_filters().size(), 1U);
+  EXPECT_TRUE(cell_filters(plan).empty());
+}
+
+TEST(KernelOwners, SingleEventsAreLookedAtByTheTracer) {
+  const Plan plan = make_kernel_plan(
+      parse("from s in syscall(\"read\") where s.container == \"web\" select s.pid, s.container"));
+  EXPECT_FALSE(plan.pushed(OperatorKind::Filter, 0));
+  EXPECT_TRUE(owner_keys(plan).empty());
+}
+
 }  // namespace
 }  // namespace clew::plan

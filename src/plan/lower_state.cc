@@ -158,6 +158,7 @@ Expected<void> Lowering::find_state() {
     if (is_exit_source(source.kind)) find_records(source);
   }
   result_.state.by_process =
+      !cell_filters(plan_).empty() ||
       std::any_of(query_.values.begin(), query_.values.end(),
                   [](const auto& value) { return depends_on_process(value.expression); }) ||
       std::any_of(query_.aggregates.begin(), query_.aggregates.end(), [](const auto& a) {

@@ -128,8 +128,12 @@ std::string describe_order(const Query& query) {
 
 std::string describe(const Query& query, const Operator& op, std::string_view part) {
   switch (op.kind) {
-    case OperatorKind::Filter:
-      return "filter " + query::print(query.where[op.index], query);
+    case OperatorKind::Filter: {
+      const Expression& condition = query.where[op.index];
+      const bool is_of_cells = op.tier == Tier::Probe && is_cell_filter(query, condition);
+      return fmt::format("filter {}{}", is_of_cells ? "counts by process: " : "",
+                         query::print(condition, query));
+    }
     case OperatorKind::Select:
       return fmt::format("select {} = {}", query.values[op.index].name,
                          query::print(query.values[op.index].expression, query));
@@ -180,7 +184,9 @@ std::vector<const Expression*> Plan::program_filters() const {
   std::vector<const Expression*> filters;
   for (size_t i = 0; i < query.where.size(); ++i) {
     const bool is_in_front = pushed(OperatorKind::Filter, static_cast<uint16_t>(i));
-    if (is_in_front && !is_site_constant(query, query.where[i])) filters.push_back(&query.where[i]);
+    if (is_in_front && all_probes_can(query, query.where[i]) &&
+        !is_site_constant(query, query.where[i]))
+      filters.push_back(&query.where[i]);
   }
   return filters;
 }
@@ -201,7 +207,8 @@ bool is_site_constant(const Query& query, const Expression& expression) {
 bool is_process_constant(const Expression& expression) {
   return expression.kind == ExpressionKind::Field &&
          (expression.field == Field::Pid || expression.field == Field::ProcName ||
-          expression.field == Field::Host || expression.field == Field::NodeName);
+          expression.field == Field::Host || expression.field == Field::NodeName ||
+          query::is_of_owner(expression.field));
 }
 
 bool keys_known_before(const Query& query) {
@@ -280,8 +287,8 @@ Plan plain(Query query) {
 Plan make(Query query) {
   Plan plan = plain(std::move(query));
   for (int i = 0; i < kRewritesMax; ++i) {
-    const bool changed = rewrite_filter(plan) || rewrite_select(plan) || rewrite_group(plan) ||
-                         rewrite_aggregate(plan);
+    const bool changed = rewrite_filter(plan) || rewrite_select(plan) || rewrite_owners(plan) ||
+                         rewrite_group(plan) || rewrite_aggregate(plan);
     if (!changed) break;
   }
   return plan;

@@ -88,6 +88,8 @@ bool split_first(Plan& plan, const Split& split);
 // The rewrites. Each applies once and says whether it did.
 bool rewrite_filter(Plan& plan);
 bool rewrite_select(Plan& plan);
+// Only where what remains is counted in front of the merge.
+bool rewrite_owners(Plan& plan);
 bool rewrite_group(Plan& plan);
 bool rewrite_aggregate(Plan& plan);
 
@@ -96,6 +98,12 @@ bool all_probes_can(const query::Query& query, const query::Expression& expressi
 bool all_probes_can_store(const query::Query& query, const query::Expression& expression);
 // True when it has one value per site: the names of function, module and probe, and constants.
 bool is_site_constant(const query::Query& query, const query::Expression& expression);
+// The conditions in front of the merge that no program computes: cells that fail them are left out.
+bool is_cell_filter(const query::Query& query, const query::Expression& condition);
+std::vector<const query::Expression*> cell_filters(const Plan& plan);
+// In the kernel, which does not count by process: fields of owners that those are about, one for
+// each word (kernel_form.h). They stand behind the key of a cell.
+std::vector<query::Expression> owner_keys(const Plan& plan);
 // pid, procName, host: one value per process.
 bool is_process_constant(const query::Expression& expression);
 // True when every key is known before any hit: constant per site or per process.

@@ -34,6 +34,11 @@ class SiteBindings final : public Bindings {
       case query::Field::ProcName:
       case query::Field::Host:
       case query::Field::NodeName:
+      case query::Field::Container:
+      case query::Field::Unit:
+      case query::Field::ControlGroup:
+      case query::Field::User:
+      case query::Field::Uid:
       case query::Field::Caller:
       case query::Field::Stack:
       case query::Field::UserStack:

@@ -46,7 +46,7 @@ constexpr Type string_of(uint16_t capacity_bytes) {
           .capacity_bytes = capacity_bytes};
 }
 
-constexpr std::array<FieldInfo, 19> kFields = {{
+constexpr std::array<FieldInfo, 24> kFields = {{
     {"time",
      Field::Time,
      {.unit = Unit::Timestamp},
@@ -92,6 +92,16 @@ constexpr std::array<FieldInfo, 19> kFields = {{
      kExit, "entry.arg0 to entry.arg15: the argument as it was at the entry of the same call"},
     {"nodename", Field::NodeName, string_of(64), "process and kernel sources", kThread,
      "the machine's name as the process sees it: of its container, as uname -n there says"},
+    {"container", Field::Container, string_of(128), "process and kernel sources", kThread,
+     "the container that the process is in, by its name, else 12 digits of its id; empty: none"},
+    {"unit", Field::Unit, string_of(256), "process and kernel sources", kThread,
+     "the service or scope of systemd that the process is of; empty: none"},
+    {"cgroup", Field::ControlGroup, string_of(256), "process and kernel sources", kThread,
+     "the path of the process's control group"},
+    {"user", Field::User, string_of(64), "process and kernel sources", kThread,
+     "whom the process may act as, by the name that this machine has for the uid"},
+    {"uid", Field::Uid, kUint32, "process and kernel sources", kThread,
+     "the number of that user: the effective one"},
 }};
 
 // What is no field of its own, but a way to name one: numbers and names come behind it.

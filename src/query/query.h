@@ -137,7 +137,19 @@ enum class Field : uint8_t {
   Elapsed,        // ns since the entry of the same call. Return and exception sources.
   EntryArgument,  // entry.arg(index): the argument as it was at entry. Return and exception.
   NodeName,       // The machine's name as the process sees it: its container's.
+  // To whom its process belongs (answer::Owner).
+  Container,
+  Unit,
+  ControlGroup,
+  User,
+  Uid,
 };
+
+// Whether it is one of those that the tracer makes of the process's control group, or its user id.
+constexpr bool is_of_owner(Field field) {
+  return field == Field::Container || field == Field::Unit || field == Field::ControlGroup ||
+         field == Field::User || field == Field::Uid;
+}
 
 enum class Function : uint8_t {
   Log2,  // (integer) floor(log2(x)) of the unsigned value; 0 for 0. int32.

@@ -41,7 +41,7 @@ bool read_held(const Json& json, plan::HeldCapture& held) {
   meaning.type.size_bytes = type.at(1).get<uint8_t>();
   meaning.type.is_signed = type.at(2).get<bool>();
   meaning.type.capacity_bytes = type.at(4).get<uint16_t>();
-  return read_enumeration(json.at("field"), query::Field::NodeName, meaning.field) &&
+  return read_enumeration(json.at("field"), query::Field::Uid, meaning.field) &&
          read_enumeration(type.at(0), query::TypeKind::Stack, meaning.type.kind) &&
          read_enumeration(type.at(3), query::Unit::Address, meaning.type.unit);
 }
@@ -116,10 +116,23 @@ bool read_stacks(const Json& json, output::KeptStacks& stacks) {
   return true;
 }
 
+Json json_of(const answer::Owner& owner) {
+  return {owner.container, owner.unit, owner.cgroup, owner.user, owner.uid};
+}
+
+answer::Owner read_owner(const Json& json) {
+  return {.container = json.at(0).get<std::string>(),
+          .unit = json.at(1).get<std::string>(),
+          .cgroup = json.at(2).get<std::string>(),
+          .user = json.at(3).get<std::string>(),
+          .uid = json.at(4).get<uint32_t>()};
+}
+
 Json json_of(const RecordedProcess& process) {
   Json incarnations = Json::array();
   for (const auto& [number, incarnation] : process.incarnations)
-    incarnations.push_back({number, incarnation.pid, incarnation.name, incarnation.node_name});
+    incarnations.push_back({number, incarnation.pid, incarnation.name, incarnation.node_name,
+                            json_of(incarnation.owner)});
   Json sites = Json::array();
   for (const plan::SiteNames& site : process.sites)
     sites.push_back({site.function, site.module, site.probe});
@@ -132,10 +145,10 @@ Json json_of(const RecordedProcess& process) {
 RecordedProcess read_process(const Json& json) {
   RecordedProcess process;
   for (const Json& item : json.at("incarnations")) {
-    process.incarnations[item.at(0).get<uint64_t>()] = {.pid = item.at(1).get<pid_t>(),
-                                                        .name = item.at(2).get<std::string>()};
-    if (item.size() > 3)
-      process.incarnations[item.at(0).get<uint64_t>()].node_name = item.at(3).get<std::string>();
+    RecordedProcess::Incarnation& one = process.incarnations[item.at(0).get<uint64_t>()];
+    one = {.pid = item.at(1).get<pid_t>(), .name = item.at(2).get<std::string>()};
+    if (item.size() > 3) one.node_name = item.at(3).get<std::string>();
+    if (item.size() > 4) one.owner = read_owner(item.at(4));
   }
   for (const Json& item : json.at("sites")) {
     process.sites.push_back({.source = 0,
@@ -254,6 +267,11 @@ std::string RecordedNames::process_name(uint64_t process) {
 std::string RecordedNames::node_name(uint64_t process) {
   const auto found = process_.incarnations.find(process);
   return found == process_.incarnations.end() ? std::string() : found->second.node_name;
+}
+
+const answer::Owner& RecordedNames::owner(query::Field, uint64_t process) {
+  const auto found = process_.incarnations.find(process);
+  return found == process_.incarnations.end() ? unknown_ : found->second.owner;
 }
 
 std::string RecordedNames::thread_name(uint64_t, uint64_t tid) {

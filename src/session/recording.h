@@ -26,6 +26,7 @@ struct RecordedProcess {
     pid_t pid = 0;
     std::string name{};
     std::string node_name{};  // Files of earlier versions have none.
+    answer::Owner owner{};    // The same: it is unknown.
   };
   std::map<uint64_t, Incarnation> incarnations{};
   std::vector<plan::SiteNames> sites{};  // By index of function, module and probe.
@@ -62,6 +63,7 @@ class RecordedNames final : public answer::Names {
   std::string thread_name(uint64_t process, uint64_t tid) override;
   std::string host() override { return host_; }
   std::string node_name(uint64_t process) override;
+  const answer::Owner& owner(query::Field field, uint64_t process) override;
   std::string symbol(uint64_t address) override;
   aggregate::Stack stack(std::span<const uint64_t> words) override { return stacks_.named(words); }
 
@@ -69,6 +71,7 @@ class RecordedNames final : public answer::Names {
   const std::string& host_;
   const output::KeptStacks& stacks_;
   const RecordedProcess& process_;
+  answer::Owner unknown_;
 };
 
 }  // namespace clew::session

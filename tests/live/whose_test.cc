@@ -2,8 +2,6 @@
 // Processes that are chosen by whose they are: in control groups with the paths that runtimes of
 // containers and systemd give them, by user, by command line, and the newest of a name.
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -11,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "live/groups.h"
 #include "live/tracer.h"
 #include "live/victim.h"
 
@@ -22,53 +21,14 @@ using ::testing::HasSubstr;
 
 const std::string kId = "4f9d3b1c0a7e5d2286b1c0ffee00aa55993377bb11dd22ee33ff44aa55bb66cc";
 
-// Where control groups of version 2 are, or those of systemd; empty: nowhere.
-fs::path mounted_groups() {
-  std::ifstream mounts("/proc/self/mounts");
-  std::string line;
-  fs::path of_systemd;
-  while (std::getline(mounts, line)) {
-    std::istringstream words(line);
-    std::string device;
-    std::string path;
-    std::string type;
-    std::string options;
-    words >> device >> path >> type >> options;
-    if (type == "cgroup2") return path;
-    if (type == "cgroup" && options.find("name=systemd") != std::string::npos) of_systemd = path;
-  }
-  return of_systemd;
-}
-
 class Whose : public testing::Test {
  protected:
-  Whose()
-      : groups_(mounted_groups()),
-        root_(groups_ / ("clew-test-" + std::to_string(getpid()))),
-        name_("whose_" + std::to_string(getpid())) {
+  Whose() : name_("whose_" + std::to_string(getpid())) {
     fs::copy_file(fs::path(CLEW_VICTIMS) / "sites", fs::path(CLEW_VICTIMS) / name_);
   }
-  // A group goes when nothing is in it any more.
-  ~Whose() override {
-    fs::remove(fs::path(CLEW_VICTIMS) / name_);
-    for (auto group = made_.rbegin(); group != made_.rend(); ++group)
-      rmdir(group->c_str());
-  }
+  ~Whose() override { fs::remove(fs::path(CLEW_VICTIMS) / name_); }
 
-  // Skips where groups cannot be made: in a container, or as an ordinary user.
-  bool put(pid_t pid, const std::string& path) {
-    fs::path group = root_;
-    std::error_code error;
-    if (groups_.empty()) return false;
-    if (fs::create_directory(group, error)) made_.push_back(group);
-    for (const fs::path& part : fs::path(path)) {
-      group /= part;
-      if (fs::create_directory(group, error)) made_.push_back(group);
-    }
-    std::ofstream procs(group / "cgroup.procs");
-    procs << pid << std::flush;
-    return procs.good();
-  }
+  bool put(pid_t pid, const std::string& path) { return groups_.put(pid, path); }
 
   [[nodiscard]] std::string calls_by_process() const {
     return "from e in entry(\"" + name_ +
@@ -89,10 +49,8 @@ class Whose : public testing::Test {
     return pids;
   }
 
-  fs::path groups_;
-  fs::path root_;
+  Groups groups_;
   std::string name_;
-  std::vector<fs::path> made_;
 };
 
 TEST_F(Whose, AContainersAreThoseInItsGroup) {
@@ -108,7 +66,7 @@ TEST_F(Whose, AContainersAreThoseInItsGroup) {
   EXPECT_EQ(counted(all, {"--container", kId.substr(0, 12)}), std::vector{inside.pid()});
   EXPECT_EQ(counted(all, {"--container", "sho?"}), std::vector{in_other.pid()});
   EXPECT_EQ(counted(all, {"-n", name_, "--container", "shop", "--container", kId}).size(), 2U);
-  EXPECT_EQ(counted(all, {"--cgroup", (root_ / "lxc.payload.shop").string()}),
+  EXPECT_EQ(counted(all, {"--cgroup", (groups_.root() / "lxc.payload.shop").string()}),
             std::vector{in_other.pid()});
 }
 

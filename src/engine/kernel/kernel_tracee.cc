@@ -15,6 +15,7 @@
 #include "abi/query_window.h"
 #include "base/clock_ns.h"
 #include "engine/clock.h"
+#include "engine/owners.h"
 #include "engine/uprobe_locks.h"
 #include "engine/uprobe_places.h"
 #include "output/stack_names.h"
@@ -71,6 +72,16 @@ class KernelNames final : public answer::Names {
     return target::node_name_of(static_cast<pid_t>(process));
   }
 
+  const answer::Owner& owner(query::Field field, uint64_t word) override {
+    const bool is_user = field == query::Field::User || field == query::Field::Uid;
+    return is_user ? owners_.of_user(static_cast<uint32_t>(word)) : owners_.of_group(word);
+  }
+  uint64_t owner_word(query::Field field, uint64_t process) override {
+    const auto pid = static_cast<pid_t>(process);
+    const bool is_user = field == query::Field::User || field == query::Field::Uid;
+    return is_user ? owners_.of_process(pid).uid : owners_.group_of(pid);
+  }
+
   // Code of programs can be named when all events are of one process.
   [[nodiscard]] bool is_one() const { return scope_.pids.size() == 1 && !scope_.follows; }
 
@@ -92,6 +103,7 @@ class KernelNames final : public answer::Names {
 
   // Looks at the process now, while it is there.
   void keep() {
+    owners_.keep_groups();
     // One that is gone already has no names.
     if (is_one()) (void)spaces_.look_at(scope_.pids[0]);
   }
@@ -115,6 +127,7 @@ class KernelNames final : public answer::Names {
   const KernelScope& scope_;
   std::function<std::string(uint64_t)> symbol_;  // Of processes; may be empty.
   std::string host_;
+  Owners owners_;
   target::AddressSpaces spaces_;
   target::LiveSymbolizer live_{spaces_, 0, true};
   output::StackNames stacks_{live_};

@@ -300,6 +300,11 @@ void SnapSource::read(const query::Expression& capture, const collect::Event& ev
     case query::Field::Comm:
     case query::Field::Host:
     case query::Field::NodeName:
+    case query::Field::Container:
+    case query::Field::Unit:
+    case query::Field::ControlGroup:
+    case query::Field::User:
+    case query::Field::Uid:
     case query::Field::Caller:
     case query::Field::Stack:
     case query::Field::UserStack:
