@@ -36,7 +36,7 @@ _clew_options() {
     exec) echo "$named" ;;
     files) echo "$named --path --take" ;;
     locks) echo "$named --kind --take" ;;
-    leaks) echo "$named --age --take" ;;
+    leaks) echo "$named --age --take --as" ;;
     offcpu) echo "$named --least --take" ;;
     slow) echo "$named --above --calls --as" ;;
     sql) echo "$named --like --take --as" ;;
