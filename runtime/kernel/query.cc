@@ -121,8 +121,8 @@ uint64_t d_query_node_name(MachineWindow* w, uint64_t dst) {
   return 0;
 }
 
-// As the machine numbers users, whatever name space of users the thread is in: the helper that says
-// the user counts within that.
+// The effective one, as the machine numbers users, whatever name space of users the thread is in.
+// The helper for that says the real one.
 uint64_t d_query_uid(MachineWindow*) {
   uint32_t user = ~uint32_t{0};
   const uint64_t rights = read_pointer(current_task_address() + number(d_n_task_cred));

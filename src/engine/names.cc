@@ -50,7 +50,9 @@ void ProcessNames::add_child(uint64_t process, pid_t pid) {
   // Its rows are of the program that it was forked from: another one that it runs has no probes.
   process_names_[process] = process_names_[0];
   node_names_[process] = target::node_name_of(pid);
-  owners_[process] = known_owners_.of_process(pid);
+  // A child that has gone was in its parent's group, and had its user.
+  const answer::Owner owner = known_owners_.of_process(pid);
+  owners_[process] = owner.uid == answer::kNoUser ? owners_[0] : owner;
 }
 
 void ProcessNames::refresh_threads() {

@@ -62,6 +62,20 @@ TEST(Names, AProcessThatHasGoneBelongsToNobodyKnown) {
   EXPECT_EQ(owners.group_of(child), 0U);
 }
 
+// It was begun in the group of the process that began it, and with its user.
+TEST(Names, AChildThatHasGoneBelongsToWhomItsParentDoes) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  auto catalog = target::Catalog::of_process(getpid(), target::default_catalog_options());
+  ASSERT_TRUE(catalog.has_value());
+  const std::vector<plan::SiteNames> none;
+  ProcessNames names(getpid(), *catalog, none);
+  names.add_child(1, child);
+  EXPECT_EQ(names.owner(query::Field::User, 1), names.owner(query::Field::User, 0));
+  EXPECT_EQ(names.owner(query::Field::User, 1).uid, geteuid());
+}
+
 TEST(Names, AProcessHasTheUserThatItMayActAs) {
   Owners owners;
   const answer::Owner own = owners.of_process(getpid());

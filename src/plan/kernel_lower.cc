@@ -152,6 +152,7 @@ void KernelLowering::load_word(Coder& coder, QueryWord word) {
     return address(QueryAccessor::NodeName, abi::kQueryNodeNameOffset);
   if (word == QueryWord::Uid || word == QueryWord::ControlGroup) {
     const bool is_uid = word == QueryWord::Uid;
+    result_.asks_for_groups = result_.asks_for_groups || !is_uid;
     call(coder, is_uid ? QueryAccessor::Uid : QueryAccessor::ControlGroup);
     builder
         .load_window(Register::R3,

@@ -87,6 +87,7 @@ struct KernelLowered {
   std::vector<KernelFunction> functions;        // That programs call,
   uint32_t function_bytes = 0;                  // and their variables.
   std::vector<extension::InitialWord> initial_words;
+  bool asks_for_groups = false;  // Programs note numbers of control groups.
 };
 
 // The plan is one of make_kernel_plan. Errors: Limit, InvalidQuery as lower().

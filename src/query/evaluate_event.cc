@@ -211,16 +211,22 @@ Expected<Value> Evaluator::source_member(const Value& event, std::string_view na
   if (vector_name(name) && !is_kernel_source(kind)) return vector(event, name, span);
   const FieldInfo* field = find_field(name);
   if (field != nullptr && field->field == Field::ReturnValue) return return_value(event, span);
-  if (field != nullptr && field->field != Field::Argument) {
+  if (field != nullptr && field->field != Field::Argument && !is_of_owner(field->field)) {
     return field_of(event, field->field, 0, span);
   }
-  const bool has_arguments = has_field(source.source.kind, Field::Argument);
-  if (has_arguments && parameters_of(event).has_value()) {
-    for (const Parameter& candidate : *parameters_of(event)) {
-      if (candidate.name == name) return typed_argument(event, candidate, span);
-    }
-  }
+  const Parameter* const parameter = parameter_named(event, name);
+  if (parameter != nullptr) return typed_argument(event, Parameter(*parameter), span);
+  if (field != nullptr && is_of_owner(field->field)) return field_of(event, field->field, 0, span);
   return fail_no_field(event, name, span);
+}
+
+const Parameter* Evaluator::parameter_named(const Value& event, std::string_view name) {
+  const bool has_arguments = has_field(source_of(event).source.kind, Field::Argument);
+  if (!has_arguments || !parameters_of(event).has_value()) return nullptr;
+  const std::vector<Parameter>& all = *parameters_of(event);
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [name](const Parameter& each) { return each.name == name; });
+  return found == all.end() ? nullptr : &*found;
 }
 
 Expected<Value> Evaluator::recording_member(const Value& event, std::string_view name, Span span) {

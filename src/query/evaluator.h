@@ -86,6 +86,8 @@ class Evaluator {
   Expected<Value> typed_argument(const Value& event, const Parameter& parameter, Span span);
   Expected<Value> from_register(Expression raw, const CTypeRef& type, Span span);
   const Expected<std::vector<Parameter>>& parameters_of(const Value& event);
+  // Of that name exactly; null: none, or they are not known.
+  const Parameter* parameter_named(const Value& event, std::string_view name);
   [[nodiscard]] tl::unexpected<Error> fail_no_field(const Value& event, std::string_view name,
                                                     Span span);
   Expected<Value> per_source(const SyntaxExpression& syntax, std::string_view root,

@@ -104,6 +104,7 @@ FakeTypes::FakeTypes() {
   functions_["find_card"] = {{parameter("name", text, 0)}, pointer_to(card)};
   functions_["close_card"] = {{parameter("id", integer, 0)}, 0};
   functions_["copy_owner"] = {{parameter("id", integer, 0)}, owner};
+  functions_["let_in"] = {{parameter("user", integer, 0)}, integer};
   functions_["set_mood"] = {{parameter("mood", mood, 0)}, mood};
   // Of the kernel: the arguments of a system call, the fields of a tracepoint.
   functions_["read"] = {

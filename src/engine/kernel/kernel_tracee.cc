@@ -101,9 +101,9 @@ class KernelNames final : public answer::Names {
 
   aggregate::Stack stack(std::span<const uint64_t> words) override { return stacks_.named(words); }
 
-  // Looks at the process now, while it is there.
-  void keep() {
-    owners_.keep_groups();
+  // Looks at the process now, while it is there, and at the control groups.
+  void keep(bool asks_for_groups) {
+    if (asks_for_groups) owners_.keep_groups();
     // One that is gone already has no names.
     if (is_one()) (void)spaces_.look_at(scope_.pids[0]);
   }
@@ -294,7 +294,7 @@ Expected<void> KernelTracee::watch_processes() {
 
 Expected<void> KernelTracee::load() {
   CLEW_TRY(watch_processes());
-  names_->keep();
+  names_->keep(lowered_.asks_for_groups);
   wanted_ = enablings();
   Expected<kernel::MachineSession> session = kernel::MachineSession::load(programs(), wanted_);
   if (!session) return tl::unexpected(explain_rights(session.error()));
