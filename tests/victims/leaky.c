@@ -12,7 +12,7 @@
 #include "victim.h"
 
 // What `leak 400` and `churn` do together fits into a thread's ring, if nobody reads meanwhile.
-enum { kChurn = 1000, kQueue = 64, kLeakedMax = 10000 };
+enum { kChurn = 500, kQueue = 64, kLeakedMax = 10000 };
 
 static void* volatile leaked[kLeakedMax];
 static int leaked_count;
