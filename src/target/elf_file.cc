@@ -154,6 +154,7 @@ void ElfFile::read_sections() {
   const auto zero = ByteReader(first->view()).read<Elf64_Shdr>();
   const uint64_t count = header_.e_shnum != 0 ? header_.e_shnum : zero.sh_size;
   const uint32_t names = header_.e_shstrndx == SHN_XINDEX ? zero.sh_link : header_.e_shstrndx;
+  if (count == 0) return;
   if (count > size_bytes_ / sizeof(Elf64_Shdr)) {
     problems_.emplace_back("the section headers are broken");
     return;
