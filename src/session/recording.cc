@@ -130,9 +130,10 @@ answer::Owner read_owner(const Json& json) {
 
 Json json_of(const RecordedProcess& process) {
   Json incarnations = Json::array();
-  for (const auto& [number, incarnation] : process.incarnations)
+  for (const auto& [number, incarnation] : process.incarnations) {
     incarnations.push_back({number, incarnation.pid, incarnation.name, incarnation.node_name,
                             json_of(incarnation.owner)});
+  }
   Json sites = Json::array();
   for (const plan::SiteNames& site : process.sites)
     sites.push_back({site.function, site.module, site.probe});
