@@ -145,6 +145,7 @@ void print_example(const Example& example, const ExampleArguments& arguments) {
 
 Expected<void> find_examples(const ExampleArguments& arguments) {
   std::vector<std::string> words;
+  words.reserve(arguments.words.size());
   for (const std::string& word : arguments.words)
     words.push_back(lower_case(word));
   const std::vector<Example> examples = CLEW_TRY(read_examples(example_folder()));
