@@ -42,33 +42,9 @@ bool holds(const Query& query, const Expression& expression, Test test, Test inn
 }
 
 bool site_constant_node(const Expression& expression) {
-  switch (expression.kind) {
-    case ExpressionKind::Field:
-      return expression.field == Field::Function || expression.field == Field::Module ||
-             expression.field == Field::Probe;
-    case ExpressionKind::Load:
-    case ExpressionKind::ReadString:
-    case ExpressionKind::ReadBytes:
-    case ExpressionKind::Value:
-    case ExpressionKind::Aggregate:
-    case ExpressionKind::JoinColumn:
-      return false;
-    case ExpressionKind::Call:
-      return expression.function != query::Function::Sample &&
-             expression.function != query::Function::Extension;
-    case ExpressionKind::Integer:
-    case ExpressionKind::Float:
-    case ExpressionKind::String:
-    case ExpressionKind::Input:
-    case ExpressionKind::Let:
-    case ExpressionKind::Unary:
-    case ExpressionKind::Binary:
-    case ExpressionKind::Conditional:
-    case ExpressionKind::Convert:
-    case ExpressionKind::In:
-      return true;
-  }
-  return {};
+  if (expression.kind != ExpressionKind::Field) return takes_only_fields(expression);
+  return expression.field == Field::Function || expression.field == Field::Module ||
+         expression.field == Field::Probe;
 }
 
 std::string_view name_of(Tier tier) {
@@ -198,6 +174,34 @@ bool all_probes_can(const Query& query, const Expression& expression) {
 bool all_probes_can_store(const Query& query, const Expression& expression) {
   if (is_own_stack(expression)) return true;
   return holds(query, expression, probe_can_store, probe_can);
+}
+
+bool takes_only_fields(const Expression& node) {
+  switch (node.kind) {
+    case ExpressionKind::Load:
+    case ExpressionKind::ReadString:
+    case ExpressionKind::ReadBytes:
+    case ExpressionKind::Value:
+    case ExpressionKind::Aggregate:
+    case ExpressionKind::JoinColumn:
+      return false;
+    case ExpressionKind::Call:
+      return node.function != query::Function::Sample &&
+             node.function != query::Function::Extension;
+    case ExpressionKind::Field:
+    case ExpressionKind::Integer:
+    case ExpressionKind::Float:
+    case ExpressionKind::String:
+    case ExpressionKind::Input:
+    case ExpressionKind::Let:
+    case ExpressionKind::Unary:
+    case ExpressionKind::Binary:
+    case ExpressionKind::Conditional:
+    case ExpressionKind::Convert:
+    case ExpressionKind::In:
+      return true;
+  }
+  return {};
 }
 
 bool is_site_constant(const Query& query, const Expression& expression) {

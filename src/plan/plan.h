@@ -106,6 +106,9 @@ std::vector<const query::Expression*> cell_filters(const Plan& plan);
 std::vector<query::Expression> owner_keys(const Plan& plan);
 // pid, procName, host: one value per process.
 bool is_process_constant(const query::Expression& expression);
+// Whether the node by itself, without its operands, takes nothing from an event but fields: no
+// memory, no draw, no result of another operator.
+bool takes_only_fields(const query::Expression& node);
 // True when every key is known before any hit: constant per site or per process.
 bool keys_known_before(const query::Query& query);
 // Whether all inputs of the grouping stage are computed before the merge and can be counted there.

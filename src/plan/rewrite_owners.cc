@@ -16,32 +16,9 @@ using query::ExpressionKind;
 namespace {
 
 bool may_ask_of_process(const Expression& node) {
-  switch (node.kind) {
-    case ExpressionKind::Field:
-      return is_process_constant(node);
-    case ExpressionKind::Call:
-      return node.function != query::Function::Sample &&
-             node.function != query::Function::Extension;
-    case ExpressionKind::Load:
-    case ExpressionKind::ReadString:
-    case ExpressionKind::ReadBytes:
-    case ExpressionKind::Input:
-    case ExpressionKind::Let:
-    case ExpressionKind::Value:
-    case ExpressionKind::Aggregate:
-    case ExpressionKind::JoinColumn:
-      return false;
-    case ExpressionKind::Integer:
-    case ExpressionKind::Float:
-    case ExpressionKind::String:
-    case ExpressionKind::Unary:
-    case ExpressionKind::Binary:
-    case ExpressionKind::Conditional:
-    case ExpressionKind::Convert:
-    case ExpressionKind::In:
-      return true;
-  }
-  return {};
+  if (node.kind == ExpressionKind::Field) return is_process_constant(node);
+  const bool is_elsewhere = node.kind == ExpressionKind::Input || node.kind == ExpressionKind::Let;
+  return !is_elsewhere && takes_only_fields(node);
 }
 
 bool asks_of_process(const Expression& condition) {
