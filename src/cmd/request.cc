@@ -15,10 +15,12 @@
 namespace clew::cmd {
 namespace {
 
+// Also what a shell makes of <(…), and /dev/stdin.
 bool is_file(const std::string& path) {
   struct stat status {};
   return path.find('\n') == std::string::npos && stat(path.c_str(), &status) == 0 &&
-         S_ISREG(status.st_mode);
+         (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode) ||
+          (S_ISCHR(status.st_mode) && path == "/dev/stdin"));
 }
 
 // Every query has a space or a parenthesis.

@@ -265,17 +265,33 @@ void advise(StoppedTarget& target, uint64_t address, uint64_t size, int advice) 
       {.number = SYS_madvise, .arguments = {address, size, static_cast<uint64_t>(advice)}});
 }
 
+bool traces_others(std::span<const target::Mapping> maps) {
+  const std::string code = fmt::format("/memfd:{}", kArenaName);
+  return std::any_of(maps.begin(), maps.end(), [&code](const target::Mapping& map) {
+    return map.shared && map.writable && map.path == code;
+  });
+}
+
+// Of a tracer that is traced itself, what it has of others is not its own. Whoever is traced has
+// both files in its low block.
 std::optional<ArenaMapping> find_arena(std::span<const target::Mapping> maps) {
   ArenaMapping found;
   const std::string code = fmt::format("/memfd:{}", kArenaName);
   const std::string slots = fmt::format("/memfd:{}", kSlotsFileName);
+  std::optional<uint64_t> slots_inode;
   for (const target::Mapping& map : maps) {
     if (!map.shared || (map.path != code && map.path != slots)) continue;
     if (map.path == code && map.file_offset == 0 && map.start < kLowBlockTop) {
       found.low_address = map.start - abi::kHeaderOffset;
       found.inode = map.inode;
     }
+    if (map.path == slots && map.start < kLowBlockTop) slots_inode = map.inode;
     found.mappings.push_back(map);
+  }
+  if (traces_others(maps)) {
+    std::erase_if(found.mappings, [&](const target::Mapping& map) {
+      return map.path == code ? map.inode != found.inode : map.inode != slots_inode;
+    });
   }
   if (found.mappings.empty()) return std::nullopt;
   const auto order = [&code](const target::Mapping& map) {

@@ -70,6 +70,9 @@ struct ArenaMapping {
   std::vector<target::Mapping> mappings;
 };
 std::optional<ArenaMapping> find_arena(std::span<const target::Mapping> maps);
+// It has the files of others in its memory, each as a whole. A process that is traced never has the
+// code writable.
+bool traces_others(std::span<const target::Mapping> maps);
 
 class Arena {
  public:

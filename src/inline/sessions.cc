@@ -65,6 +65,8 @@ Expected<TrialStop> try_stop(pid_t pid) {
 
 std::vector<int> forgotten_descriptors(pid_t pid) {
   std::vector<int> found;
+  const auto maps = target::read_memory_map(pid);
+  if (maps && traces_others(*maps)) return found;  // It needs them.
   const std::string folder = fmt::format("/proc/{}/fd", target::memory_holder(pid));
   for (const int fd : numbers_in(folder)) {
     std::string link(64, '\0');

@@ -88,6 +88,42 @@ TEST(Company, OfAnEarlierUprobeIsLeftAlone) {
   EXPECT_EQ(victim.run(kCompanyRounds), expected);
 }
 
+// A tracer has the arenas of others in its memory, and its own is not to be taken for one of them.
+TEST(Company, ATracerThatIsTracedKeepsWhatItTraces) {
+  Victim victim("sites");
+  const uint64_t expected = untraced_result("sites", kCompanyRounds);
+  const std::string pid = std::to_string(victim.pid());
+  const std::string calls = "from e in entry(\"libc.so.6!write\") select count()";
+  Child inner({.arguments = {CLEW_COMMAND, "run", "--json", "/dev/stdin", "-p", pid}});
+  Tracer before = Tracer::attach(inner.pid(), calls);  // While it reads its query.
+  inner.write_line(entries_of("sites!*"));
+  inner.close_input();
+  for (auto line = inner.read_error_line(); line; line = inner.read_error_line()) {
+    if (line->find("tracing") != std::string::npos) break;
+  }
+  Tracer behind = Tracer::attach(inner.pid(), calls);
+  const Numbers start = victim.counts();
+  EXPECT_EQ(victim.run(kCompanyRounds), expected);
+  EXPECT_EQ(before.finish().status, 0);
+  EXPECT_EQ(victim.run(kCompanyRounds), expected);
+  EXPECT_EQ(behind.finish().status, 0);
+  EXPECT_EQ(victim.run(kCompanyRounds), expected);
+  const Numbers truth = difference(start, victim.counts());
+  inner.signal(SIGINT);
+  const Child::End end = inner.wait_for_end();
+  ASSERT_EQ(end.status, 0) << end.error;
+  std::istringstream lines(end.output);
+  size_t compared = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto row = nlohmann::json::parse(line);
+    if (!row.contains("name") || !truth.contains(row.at("name"))) continue;
+    ++compared;
+    EXPECT_EQ(row.at("calls"), truth.at(row.at("name"))) << line;
+  }
+  EXPECT_GT(compared, 10U);
+  expect_text_equals_file(victim.pid());
+}
+
 // In the same page of text, and whoever leaves first.
 TEST(Company, OfALaterUprobeOnAnotherFunctionCountsExactly) {
   const std::string name = "forms_pie";
