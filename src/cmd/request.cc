@@ -111,7 +111,10 @@ void declare_request(CLI::App& app, RequestArguments& arguments) {
   app.add_option("--fuel", arguments.fuel,
                  "instructions that a hit may spend in extensions, 100000 otherwise")
       ->check(whole_number(extension::kFuelMin, extension::kFuelMax));
-  app.add_flag("--allow-missing", arguments.allow_missing, "go on when a source matches nothing");
+  app.add_flag(
+      "--allow-missing", arguments.allow_missing,
+      "go on when a source matches nothing; of a machine.Function that no process has yet, "
+      "wait for the first one");
   app.add_flag("-y,--yes", arguments.yes,
                "trace more than 10000 sites, and where memory may run out");
   app.add_flag("-f,--follow", arguments.follow, "count forked children, too, and what they run");

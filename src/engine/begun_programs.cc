@@ -54,7 +54,8 @@ BegunPrograms::BegunPrograms(Session session)
 
 // By its name alone.
 bool BegunPrograms::may_match(const BegunProgram& program) const {
-  return !only_ || std::find(only_->begin(), only_->end(), program.name) != only_->end();
+  return program.has_module || !only_ ||
+         std::find(only_->begin(), only_->end(), program.name) != only_->end();
 }
 
 void BegunPrograms::note_ended(const BegunProgram& program) {
@@ -64,16 +65,21 @@ void BegunPrograms::note_ended(const BegunProgram& program) {
 void BegunPrograms::end() {
   for (BegunProgram& program : waiting_) {
     if (!may_match(program)) continue;
-    ++(readiness(program) == Readiness::Gone ? ended_ : unlooked_);
+    ++(readiness_of(program) == Readiness::Gone ? ended_ : unlooked_);
   }
   waiting_.clear();
 }
 
 void BegunPrograms::add(std::vector<BegunProgram> programs) {
   for (BegunProgram& program : programs) {
+    if (program.has_module && session_.is_meant && !session_.is_meant(program.pid)) continue;
     // One that begins another one at once: only that is there.
     const auto before = std::find_if(waiting_.begin(), waiting_.end(),
                                      [&](const auto& one) { return one.pid == program.pid; });
+    if (before != waiting_.end() && program.has_module) {
+      before->has_module = true;
+      continue;
+    }
     if (before != waiting_.end()) {
       note_ended(*before);
       waiting_.erase(before);
@@ -86,7 +92,7 @@ void BegunPrograms::add(std::vector<BegunProgram> programs) {
   }
 }
 
-BegunPrograms::Readiness BegunPrograms::readiness(BegunProgram& program) {
+Readiness readiness_of(BegunProgram& program) {
   const auto life = target::read_life(program.pid);
   if (life && !program.life) program.life = life->incarnation;
   const bool is_there = life && life->incarnation == program.life;
@@ -109,13 +115,13 @@ Expected<std::unique_ptr<Tracee>> BegunPrograms::arm(BegunProgram& program,
   const pid_t pid = program.pid;
   auto tracee = CLEW_TRY(Tracee::of_process(pid, session_.shared));
   CLEW_TRY(tracee->find_sites(session_.plan.query, true));
-  if (tracee->sites().sites.empty() || readiness(program) != Readiness::Ready) return nullptr;
+  if (tracee->sites().sites.empty() || readiness_of(program) != Readiness::Ready) return nullptr;
   if (session_.checks_memory) {
     CLEW_TRY(check_memory(std::span(&pid, 1), session_.lowered.layout));
   }
   tracee->group_sites(session_.plan, session_.lowered, session_.grouping, 0);
   tracee->set_wait(wait);
-  tracee->set_command();  // That it ends is no loss.
+  tracee->set_may_end();
   CLEW_TRY(tracee->attach(session_.plan, session_.lowered, session_.grouping, true));
   return tracee;
 }
@@ -124,7 +130,7 @@ std::vector<std::unique_ptr<Tracee>> BegunPrograms::arm_ready(
     const inline_::LockWait& wait, size_t room, const std::function<bool(pid_t)>& is_traced) {
   std::vector<std::unique_ptr<Tracee>> armed;
   for (auto program = waiting_.begin(); program != waiting_.end();) {
-    const Readiness now = readiness(*program);
+    const Readiness now = readiness_of(*program);
     if (now == Readiness::Early) {
       ++program;
       continue;
@@ -140,21 +146,26 @@ std::vector<std::unique_ptr<Tracee>> BegunPrograms::arm_ready(
       note_refused({ErrorCode::Limit, "the session traces no more processes"});
       continue;
     }
-    auto tracee = arm(begun, wait);
-    // What is about to end, or to begin the next program, has no modules any more in which anything
-    // could match.
-    const bool has_none = !tracee || *tracee == nullptr;
-    const bool has_left = has_none && readiness(begun) != Readiness::Ready;
-    if (has_left || (!tracee && tracee.error().code == ErrorCode::NotFound)) {
-      note_ended(begun);
-    } else if (!tracee) {
-      note_refused(tracee.error());
-    } else if (*tracee != nullptr) {
-      note_armed(begun);
-      armed.push_back(std::move(*tracee));
-    }
+    arm_one(begun, wait, armed);
   }
   return armed;
+}
+
+void BegunPrograms::arm_one(BegunProgram& begun, const inline_::LockWait& wait,
+                            std::vector<std::unique_ptr<Tracee>>& armed) {
+  auto tracee = arm(begun, wait);
+  // What is about to end, or to begin the next program, has no modules any more in which anything
+  // could match.
+  const bool has_none = !tracee || *tracee == nullptr;
+  const bool has_left = has_none && readiness_of(begun) != Readiness::Ready;
+  if (has_left || (!tracee && tracee.error().code == ErrorCode::NotFound)) {
+    note_ended(begun);
+  } else if (!tracee) {
+    note_refused(tracee.error());
+  } else if (*tracee != nullptr) {
+    note_armed(begun);
+    armed.push_back(std::move(*tracee));
+  }
 }
 
 void BegunPrograms::note_armed(const BegunProgram& program) {
@@ -168,8 +179,13 @@ void BegunPrograms::note_refused(const Error& error) {
 }
 
 std::vector<std::string> BegunPrograms::told() const {
-  const auto programs = [](uint64_t count) {
-    return fmt::format("{} program{}", count, count == 1 ? "" : "s");
+  // A module is looked for on the whole machine where somebody says which processes are meant.
+  const bool is_machine = session_.is_meant != nullptr;
+  const auto programs = [is_machine](uint64_t count) {
+    const char* const plural = count == 1 ? "" : "s";
+    return is_machine ? fmt::format("{} process{} that got the module during the session", count,
+                                    count == 1 ? "" : "es")
+                      : fmt::format("{} program{} that processes began by exec", count, plural);
   };
   const auto delay = [this] {
     const auto ms = [](auto time) {
@@ -180,26 +196,20 @@ std::vector<std::string> BegunPrograms::told() const {
   };
   std::vector<std::string> all;
   if (armed_ != 0) {
-    all.push_back(
-        fmt::format("{} that processes began by exec had probes only after {}: what was called "
-                    "before is missing",
-                    programs(armed_), delay()));
+    all.push_back(fmt::format("{} had probes only after {}: what was called before is missing",
+                              programs(armed_), delay()));
   }
   if (ended_ != 0) {
-    all.push_back(
-        fmt::format("{} that processes began by exec ended before anybody could look: "
-                    "what matches in them is missing",
-                    programs(ended_)));
+    all.push_back(fmt::format("{} ended before anybody could look: what matches in them is missing",
+                              programs(ended_)));
   }
   if (unlooked_ != 0) {
     all.push_back(
-        fmt::format("{} that processes began by exec had no probes yet when the session ended: "
-                    "what matches in them is missing",
+        fmt::format("{} had no probes yet when the session ended: what matches in them is missing",
                     programs(unlooked_)));
   }
   if (refused_ != 0) {
-    all.push_back(fmt::format("{} that processes began by exec could not be traced: {}",
-                              programs(refused_), first_reason_));
+    all.push_back(fmt::format("{} could not be traced: {}", programs(refused_), first_reason_));
   }
   return all;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that followed processes begin by exec, made tracees of the session as soon as they are
-// seen. Nobody is stopped at its exec, as the parent of a stopped process may wait for just that:
-// what a program calls before it is armed is not counted, and told.
+// seen, and processes that get a module which is looked for on the whole machine. Nobody is stopped
+// at its exec, as the parent of a stopped process may wait for just that: what a program calls
+// before it is armed is not counted, and told.
 //
 // One is looked at when its loader has mapped the libraries that it begins with. What none of the
-// sources match is left alone; libraries that match and that such a program opens later are not
-// seen.
+// sources match is left alone; libraries that match and that such a program opens later are seen
+// where they are looked for on the whole machine.
 #pragma once
 
 #include <chrono>
@@ -27,6 +28,10 @@
 
 namespace clew::engine {
 
+// Whether its loader has mapped what it begins with.
+enum class Readiness : uint8_t { Early, Ready, Gone };
+Readiness readiness_of(BegunProgram& program);
+
 class BegunPrograms {
  public:
   struct Session {  // Borrowed, but for what is shared.
@@ -35,6 +40,8 @@ class BegunPrograms {
     plan::Grouping& grouping;
     Tracee::Shared shared;
     bool checks_memory = true;
+    // Of whom a module was looked for (BegunProgram::has_module): whether it is meant.
+    std::function<bool(pid_t)> is_meant = {};
   };
   explicit BegunPrograms(Session session);
 
@@ -52,11 +59,10 @@ class BegunPrograms {
 
  private:
   using Time = std::chrono::steady_clock;
-  enum class Readiness : uint8_t { Early, Ready, Gone };
-
   [[nodiscard]] bool may_match(const BegunProgram& program) const;
+  void arm_one(BegunProgram& begun, const inline_::LockWait& wait,
+               std::vector<std::unique_ptr<Tracee>>& armed);
   void note_ended(const BegunProgram& program);
-  [[nodiscard]] static Readiness readiness(BegunProgram& program);
   Expected<std::unique_ptr<Tracee>> arm(BegunProgram& program, const inline_::LockWait& wait);
   void note_armed(const BegunProgram& program);
   void note_refused(const Error& error);

@@ -2,6 +2,7 @@
 #include "engine/chosen.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -105,6 +106,28 @@ Expected<std::vector<pid_t>> find_chosen(const Chosen& chosen) {
   std::optional<WhoseFilter> filter;
   if (!chosen.whose.empty()) filter = CLEW_TRY(WhoseFilter::make(chosen.whose));
   return ChosenFinder(chosen, std::move(filter)).run();
+}
+
+Expected<LaterProcesses> choose_later(const Chosen& chosen,
+                                      const std::optional<std::vector<std::string>>& names) {
+  LaterProcesses later;
+  for (const std::string& module : chosen.modules)
+    later.modules.push_back(CLEW_TRY(target::Pattern::compile(module)));
+  std::shared_ptr<WhoseFilter> whose;
+  if (!chosen.whose.empty())
+    whose = std::make_shared<WhoseFilter>(CLEW_TRY(WhoseFilter::make(chosen.whose)));
+  std::vector<target::Pattern> called;
+  for (const std::string& name : names.value_or(std::vector<std::string>{}))
+    called.push_back(CLEW_TRY(target::Pattern::compile(name)));
+  later.is_meant = [whose, called, any = !names](pid_t pid) {
+    const auto process = target::read_process(pid);
+    if (!process) return any && !whose;
+    if (target::is_of_this_program(pid) || (whose && !whose->holds(*process))) return false;
+    return any || std::any_of(called.begin(), called.end(), [&process](const auto& name) {
+             return target::is_called(*process, name);
+           });
+  };
+  return later;
 }
 
 Expected<std::string> leave_out_others(std::vector<pid_t>& pids,

@@ -3,6 +3,9 @@
 // those that a query's sources name by their modules (machine.Function).
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +13,7 @@
 
 #include "base/error.h"
 #include "engine/whose.h"
+#include "target/pattern.h"
 
 namespace clew::engine {
 
@@ -26,12 +30,24 @@ struct Chosen {
   [[nodiscard]] bool says_whose_alone() const {
     return !says_who() && modules.empty() && !whose.empty();
   }
-
- private:
+  // Some are named, be it by what they are called.
   [[nodiscard]] bool says_who() const {
     return !pids.empty() || !name_patterns.empty() || !newest_names.empty();
   }
 };
+// Of a session for all processes of the machine that have one of these modules: also those that get
+// it while it runs.
+struct LaterProcesses {
+  std::vector<target::Pattern> modules = {};
+  // Whose it is, and what it is called. Of one that has gone: whether anybody would be meant.
+  std::function<bool(pid_t)> is_meant = {};
+  std::set<pid_t> known = {};  // Looked at already: traced, or left out for a reason that was told.
+};
+
+// Those that have none of these names (patterns) are not meant, if there is a list.
+Expected<LaterProcesses> choose_later(const Chosen& chosen,
+                                      const std::optional<std::vector<std::string>>& names);
+
 // Each once, in ascending order. NotFound when nothing has a name, or a module, or is whose it
 // should be.
 Expected<std::vector<pid_t>> find_chosen(const Chosen& chosen);

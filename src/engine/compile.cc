@@ -16,6 +16,7 @@
 #include "engine/chosen.h"
 #include "engine/compiler.h"
 #include "engine/extensions.h"
+#include "engine/first_process.h"
 #include "engine/kernel/event_types.h"
 #include "engine/panes.h"
 #include "engine/query_ends.h"
@@ -73,7 +74,7 @@ Expected<std::vector<pid_t>> Compiler::wanted_pids() {
       std::find(places_.modules.begin(), places_.modules.end(), "") == places_.modules.end();
   if (chosen.says_whose_alone() && have_modules && !places_.kernel)
     chosen.modules = places_.modules;
-  std::vector<pid_t> pids = CLEW_TRY(find_chosen(chosen));
+  std::vector<pid_t> pids = CLEW_TRY(find_or_wait(chosen));
   if (request_.allowed_names) {
     const std::string others = CLEW_TRY(leave_out_others(pids, *request_.allowed_names));
     if (!others.empty()) notices_.warning("left out: " + others);
@@ -95,10 +96,32 @@ Expected<std::vector<pid_t>> Compiler::wanted_pids() {
   if (pids.empty() && places_.process) {
     return fail(ErrorCode::NotFound, no_process(request_));
   }
+  looked_at_.insert(pids.begin(), pids.end());
   if (pids.size() > kProcessesMax) {
     return fail(ErrorCode::Limit,
                 fmt::format("{} processes match, {} are possible", pids.size(), kProcessesMax));
   }
+  return pids;
+}
+
+Expected<std::vector<pid_t>> Compiler::find_or_wait(const Chosen& chosen) {
+  auto found = find_chosen(chosen);
+  const bool may_wait = stop_descriptor_ && request_.panes == nullptr && !chosen.says_who() &&
+                        request_.command.empty() && !places_.everywhere.empty();
+  if (!found && found.error().code == ErrorCode::NotFound && may_wait) {
+    return fail(ErrorCode::NotFound,
+                found.error().message + "; --allow-missing waits for one that has");
+  }
+  std::vector<pid_t> pids = CLEW_TRY(std::move(found));
+  const bool waits = may_wait && pids.empty() && request_.allow_missing;
+  if (!waits) return pids;
+  notices_.warning(fmt::format("waiting for a process that has '{}' mapped",
+                               fmt::join(places_.everywhere, "' or '")));
+  pids = CLEW_TRY(wait_for_first(chosen, *stop_descriptor_,
+                                 request_.for_ns ? std::optional(std::chrono::nanoseconds(
+                                                       static_cast<int64_t>(*request_.for_ns)))
+                                                 : std::nullopt));
+  result_.started = std::chrono::steady_clock::now();
   return pids;
 }
 
@@ -130,7 +153,7 @@ Expected<void> Compiler::find_processes() {
       if (!tracee && (is_command || pids.size() == 1)) return tl::unexpected(tracee.error());
       if (!tracee) {
         first = first.value_or(tracee.error());
-        leave_out(pid, tracee.error().message);
+        note_left_out(pid, tracee.error());
         continue;
       }
       if (is_command) (*tracee)->set_command();
@@ -138,10 +161,25 @@ Expected<void> Compiler::find_processes() {
     }
     if (places_.kernel) scope_.pids.push_back(pid);
   }
+  if (ended_ != 0) {
+    result_.lost.push_back(
+        fmt::format("{} process{} that had the module ended before anybody could look: what "
+                    "matches in {} is missing",
+                    ended_, ended_ == 1 ? "" : "es", ended_ == 1 ? "it" : "them"));
+  }
   const bool has_none = first && result_.tracees.empty();
   if (!has_none || has_several_reasons(result_.left_out)) tell_left_out();
   if (has_none) return tl::unexpected(*first);
   return {};
+}
+
+// On a whole machine some always end while others are looked at.
+void Compiler::note_left_out(pid_t pid, const Error& error) {
+  if (places_.everywhere.empty() || error.code != ErrorCode::NotFound) {
+    leave_out(pid, error.message);
+  } else {
+    ++ended_;
+  }
 }
 
 void Compiler::leave_out(pid_t pid, const std::string& reason) {
@@ -324,8 +362,18 @@ Expected<void> Compiler::check_function_ids() const {
   return {};
 }
 
+// Joins by cause are of programs that are known before.
+Expected<void> Compiler::find_later() {
+  if (places_.everywhere.empty() || result_.joined || request_.copies) return {};
+  Chosen chosen = request_.processes;
+  chosen.modules = places_.everywhere;
+  result_.later = CLEW_TRY(choose_later(chosen, request_.allowed_names));
+  result_.later->known = looked_at_;
+  return {};
+}
+
 uint32_t Compiler::spare_groups() const {
-  const bool follow = request_.follow_forks ||
+  const bool follow = request_.follow_forks || result_.later ||
                       std::any_of(result_.tracees.begin(), result_.tracees.end(),
                                   [](const auto& tracee) { return tracee->follows_modules(); });
   return follow && !result_.plan.query.values.empty() ? kSpareGroups : 0;
@@ -401,6 +449,7 @@ Expected<void> Compiler::compile_kernel(const query::Query& query) {
 
 Expected<void> Compiler::compile_processes(query::Query query) {
   CLEW_TRY(find_sites(query));
+  CLEW_TRY(find_later());
   result_.plan = plan::make(std::move(query));
   result_.plan.contexts = std::move(contexts_);
   CLEW_TRY(plan::check_in_place(result_.plan, query::Reporter(request_.text)));
@@ -435,15 +484,16 @@ Expected<void> Compiler::lower() {
        .branch_guards = request_.branch_guards,
        .extension_fuel = request_.extension_fuel,
        .extensions = extensions_->all(),
-       .begins_later =
-           result_.tracees.size() > 1 || places_.kernel || result_.uprobes || result_.in_place}));
+       .begins_later = result_.tracees.size() > 1 || places_.kernel || result_.uprobes ||
+                       result_.in_place || result_.later}));
   return check_function_ids();
 }
 
-Expected<Compiled> compile(const Request& request, Notices& notices) {
+Expected<Compiled> compile(const Request& request, Notices& notices,
+                           std::optional<int> stop_descriptor) {
   const StepTime time;
   CLEW_TRY(query::check_syntax(request.text));  // Before anything is started or looked at.
-  Compiler compiler(request, notices);
+  Compiler compiler(request, notices, stop_descriptor);
   CLEW_TRY(compiler.find_processes());
   CLEW_TRY(compiler.compile());
   log_step(0, "compiled the query ({:.1f} ms)", time.ms());

@@ -12,6 +12,7 @@
 
 #include "answer/event_table.h"
 #include "base/error.h"
+#include "engine/chosen.h"
 #include "engine/kernel/kernel_tracee.h"
 #include "engine/programs.h"
 #include "engine/run.h"
@@ -52,8 +53,12 @@ struct Compiled {
   std::vector<collect::RefusedSite> refused;  // That are in none of them.
   std::vector<std::string> lost;              // Sentences for collect::Losses::lost.
   std::vector<collect::LeftOut> left_out;     // Processes that cannot be traced, where others can.
+  std::optional<LaterProcesses> later;        // Of sources on the whole machine.
 };
 
-Expected<Compiled> compile(const Request& request, Notices& notices);
+// With a descriptor that says when to stop, and where missing modules are allowed: waits for the
+// first process that has one which a source on the whole machine names.
+Expected<Compiled> compile(const Request& request, Notices& notices,
+                           std::optional<int> stop_descriptor = std::nullopt);
 
 }  // namespace clew::engine

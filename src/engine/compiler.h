@@ -32,8 +32,11 @@ namespace clew::engine {
 
 class Compiler {
  public:
-  Compiler(const Request& request, Notices& notices)
-      : request_(request), notices_(notices), clock_start_(sample_clock()) {
+  Compiler(const Request& request, Notices& notices, std::optional<int> stop_descriptor)
+      : request_(request),
+        notices_(notices),
+        stop_descriptor_(stop_descriptor),
+        clock_start_(sample_clock()) {
     result_.started = std::chrono::steady_clock::now();
     shared_.stacks = std::make_shared<ProcessStacks>(!request.spill_path.empty());
   }
@@ -47,6 +50,8 @@ class Compiler {
 
  private:
   Expected<std::vector<pid_t>> wanted_pids();
+  Expected<std::vector<pid_t>> find_or_wait(const Chosen& chosen);
+  Expected<void> find_later();
   Expected<query::Query> parse();
   Expected<void> compile_processes(query::Query query);
   Expected<void> compile_kernel(const query::Query& query);
@@ -76,6 +81,7 @@ class Compiler {
     for (std::string& told : unmatched_sources(query, in_kernel, matched))
       result_.lost.push_back(std::move(told));
   }
+  void note_left_out(pid_t pid, const Error& error);
   void leave_out(pid_t pid, const std::string& reason);
   void tell_left_out();
   [[nodiscard]] tl::unexpected<Error> at_source(const query::Query& query, uint16_t source,
@@ -87,6 +93,7 @@ class Compiler {
 
   const Request& request_;
   Notices& notices_;
+  std::optional<int> stop_descriptor_;
   ClockSample clock_start_;
   // One for all: panes are cut by it.
   const int64_t epoch_ns_ =
@@ -105,6 +112,8 @@ class Compiler {
   kernel::TraceEvents events_;
   plan::Contexts contexts_;  // Of joins in place.
   Compiled result_;
+  std::set<pid_t> looked_at_;
+  size_t ended_ = 0;          // Of them, before they could be.
   size_t left_out_told_ = 0;  // Of result_.left_out.
 };
 

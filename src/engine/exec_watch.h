@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which programs traced processes and their children begin by exec: --follow goes with forks by
-// itself, and needs to be told of these (begun_programs.h).
+// itself, and needs to be told of these (begun_programs.h). Where all processes of the machine are
+// meant that have a module: which others get it, by exec or while they run.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <sys/types.h>
 
 #include "kernel/process_notices.h"
+#include "target/pattern.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -22,12 +24,14 @@ struct BegunProgram {
   uint64_t time_ns = 0;                       // CLOCK_MONOTONIC.
   std::string name;                           // By which the kernel calls its first thread.
   std::optional<target::Incarnation> life{};  // As it was seen first: others may get the pid.
+  bool has_module = false;                    // One that is looked for; it may not be new.
 };
 
 class ExecWatch {
  public:
-  // Where the kernel does not tell us of processes, told() says that.
-  static ExecWatch of(const std::vector<pid_t>& pids);
+  // Where the kernel does not tell us of processes, told() says that. With `modules`: also whoever
+  // gets one of these.
+  static ExecWatch of(const std::vector<pid_t>& pids, std::vector<target::Pattern> modules = {});
   [[nodiscard]] bool is_told() const { return notices_.has_value(); }
   // Readable when there is something to look at.
   [[nodiscard]] std::vector<int> descriptors() const;
@@ -37,8 +41,12 @@ class ExecWatch {
   [[nodiscard]] std::vector<std::string> told() const;
 
  private:
+  void look_at(kernel::ProcessNotice& notice, std::vector<BegunProgram>& begun);
+  [[nodiscard]] bool is_wanted(const kernel::ProcessNotice& notice) const;
+
   std::optional<kernel::ProcessNotices> notices_;
   std::set<pid_t> processes_;  // The traced ones, their children, and theirs.
+  std::vector<target::Pattern> modules_;
   bool is_lossy_ = false;
 };
 

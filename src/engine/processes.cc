@@ -9,9 +9,12 @@
 #include <fmt/format.h>
 #include <x86intrin.h>
 
+#include "base/clock_ns.h"
+#include "base/log.h"
 #include "collect/reader.h"
 #include "engine/compile.h"
 #include "engine/memory_need.h"
+#include "target/process.h"
 
 namespace clew::engine {
 namespace {
@@ -60,8 +63,10 @@ Expected<void> Processes::attach(const inline_::LockWait& wait) {
   }
   if (first && attached.empty()) return tl::unexpected(*first);
   tracees_ = std::move(attached);
-  for (const auto& tracee : tracees_)
+  for (const auto& tracee : tracees_) {
     number(*tracee);
+    if (tracee->is_command()) command_ = tracee->pid();
+  }
   watch_execs();
   return {};
 }
@@ -76,15 +81,44 @@ void Processes::number(Tracee& tracee) {
 void Processes::watch_execs() {
   if (!input_.follow_forks) return;
   const std::set<pid_t> all = pids();
-  execs_ = ExecWatch::of({all.begin(), all.end()});
+  execs_ = ExecWatch::of({all.begin(), all.end()},
+                         input_.later ? input_.later->modules : std::vector<target::Pattern>{});
   if (!execs_->is_told()) return;
-  begun_.emplace(BegunPrograms::Session{.plan = input_.plan,
-                                        .lowered = input_.lowered,
-                                        .grouping = input_.grouping,
-                                        .shared = input_.shared,
-                                        .checks_memory = input_.checks_memory});
+  begun_.emplace(BegunPrograms::Session{
+      .plan = input_.plan,
+      .lowered = input_.lowered,
+      .grouping = input_.grouping,
+      .shared = input_.shared,
+      .checks_memory = input_.checks_memory,
+      .is_meant = input_.later ? input_.later->is_meant : std::function<bool(pid_t)>{}});
   for (const auto& tracee : tracees_)
     tracee->set_follows_exec();
+  if (!input_.later) return;
+  for (const auto& tracee : tracees_)
+    tracee->set_may_end();
+  add_missed();
+}
+
+// Those that came behind the choice of the processes, and before the kernel told of more.
+void Processes::add_missed() {
+  std::set<pid_t> found;
+  for (const target::Pattern& module : input_.later->modules) {
+    const auto some = target::find_processes_with(module.text());
+    if (some) found.insert(some->begin(), some->end());
+  }
+  const auto now_ns = static_cast<uint64_t>(clock_ns(CLOCK_MONOTONIC));
+  std::vector<BegunProgram> missed;
+  for (const pid_t pid : found) {
+    if (!input_.later->known.contains(pid))
+      missed.push_back({.pid = pid, .time_ns = now_ns, .name = {}, .has_module = true});
+  }
+  begun_->add(std::move(missed));
+}
+
+bool Processes::is_traced(pid_t pid) const {
+  return std::any_of(tracees_.begin(), tracees_.end(), [pid](const auto& tracee) {
+    return (tracee->pid() == pid && !tracee->gone()) || tracee->has_forked(pid);
+  });
 }
 
 std::set<pid_t> Processes::pids() const {
@@ -101,6 +135,7 @@ bool Processes::has_ended(pid_t pid) const {
 }
 
 bool Processes::gone() const {
+  if (begun_ && input_.later) return command_ && has_ended(*command_);  // Others may come.
   const bool may_begin_more =
       begun_ && std::any_of(tracees_.begin(), tracees_.end(),
                             [](const auto& tracee) { return tracee->has_process(); });
@@ -196,12 +231,7 @@ void Processes::follow_execs() {
   if (!begun_) return;
   begun_->add(execs_->look());
   const size_t room = kProcessesMax - std::min(tracees_.size(), kProcessesMax);
-  const auto is_traced = [this](pid_t pid) {
-    return std::any_of(tracees_.begin(), tracees_.end(), [pid](const auto& tracee) {
-      return tracee->pid() == pid && !tracee->gone();
-    });
-  };
-  for (auto& tracee : begun_->arm_ready(wait_, room, is_traced))
+  for (auto& tracee : begun_->arm_ready(wait_, room, [this](pid_t pid) { return is_traced(pid); }))
     add(std::move(tracee));
 }
 
@@ -214,6 +244,7 @@ void Processes::add(std::unique_ptr<Tracee> tracee) {
     (void)collect::barrier_everywhere();
     tracee->settle_window();
   }
+  log_step(tracee->pid(), "is traced from now on");
   tracees_.push_back(std::move(tracee));
 }
 

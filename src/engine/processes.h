@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "engine/begun_programs.h"
+#include "engine/chosen.h"
 #include "engine/exec_watch.h"
 #include "engine/tracee.h"
 #include "inline/process_lock.h"
@@ -34,6 +35,7 @@ struct ProcessesInput {
   session::Numbers& numbers;
   bool follow_forks = false;
   bool checks_memory = true;
+  std::optional<LaterProcesses> later = {};  // Then forks are followed, too.
 };
 
 class Processes final : public session::Source {
@@ -79,6 +81,8 @@ class Processes final : public session::Source {
   using Part = Expected<aggregate::Table> (Tracee::*)();
 
   void watch_execs();
+  void add_missed();
+  [[nodiscard]] bool is_traced(pid_t pid) const;
   void number(Tracee& tracee);
   Expected<void> follow_modules();
   void follow_execs();
@@ -99,6 +103,7 @@ class Processes final : public session::Source {
   // With follow_forks.
   std::optional<ExecWatch> execs_;
   std::optional<BegunPrograms> begun_;
+  std::optional<pid_t> command_;  // That was started for the session.
   std::chrono::milliseconds table_period_;
   std::chrono::milliseconds event_period_{20};  // At first.
   bool has_window_ = false;

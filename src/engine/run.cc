@@ -79,14 +79,16 @@ Run::Run(const Request& request, Compiled compiled, output::RowSink& sink, Notic
       compiled_(std::move(compiled)),
       refused_(compiled_.refused) {
   if (compiled_.tracees.empty()) return;
-  processes_ = std::make_unique<Processes>(ProcessesInput{.plan = compiled_.plan,
-                                                          .lowered = compiled_.lowered,
-                                                          .grouping = compiled_.grouping,
-                                                          .shared = compiled_.shared,
-                                                          .numbers = numbers_,
-                                                          .follow_forks = request.follow_forks,
-                                                          .checks_memory = !request.is_sure},
-                                           std::move(compiled_.tracees));
+  processes_ = std::make_unique<Processes>(
+      ProcessesInput{.plan = compiled_.plan,
+                     .lowered = compiled_.lowered,
+                     .grouping = compiled_.grouping,
+                     .shared = compiled_.shared,
+                     .numbers = numbers_,
+                     .follow_forks = request.follow_forks || compiled_.later.has_value(),
+                     .checks_memory = !request.is_sure,
+                     .later = compiled_.later},
+      std::move(compiled_.tracees));
 }
 
 Expected<void> Run::arm(int stop_descriptor) {
@@ -227,8 +229,9 @@ std::string Run::traced_text(const collect::Losses& now) const {
   }
   const size_t processes =
       processes_ ? processes_->tracees().size() : compiled_.uprobes->scope().pids.size();
-  return fmt::format("{} in {}{}", with_count(now.sites - in_kernel, "site", "sites"),
+  return fmt::format("{} in {}{}{}", with_count(now.sites - in_kernel, "site", "sites"),
                      with_count(processes, "process", "processes"),
+                     compiled_.later ? " and in those that come" : "",
                      in_kernel == 0 ? "" : " and " + of_kernel);
 }
 
@@ -306,7 +309,7 @@ Outcome Run::end_of_command(int stop_descriptor) {
 
 Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSink& sink,
                       Notices& notices) {
-  Compiled compiled = CLEW_TRY(compile(request, notices));
+  Compiled compiled = CLEW_TRY(compile(request, notices, stop_descriptor));
   if (request.accept_query) CLEW_TRY(request.accept_query(compiled.query));
   const query::Query& answered =
       compiled.joined && !compiled.in_place ? compiled.joined->stages[0].rest : compiled.plan.query;

@@ -265,6 +265,10 @@ bool Tracee::gone() const {
   return attachment_->state() != inline_::TargetState::Running;
 }
 
+bool Tracee::has_forked(pid_t pid) const {
+  return pid != pid_ && sharer_of(attachment_->arena().memory_file, pid).has_value();
+}
+
 bool Tracee::has_process() const {
   pollfd end = {.fd = pid_descriptor(), .events = POLLIN, .revents = 0};
   return poll(&end, 1, 0) == 0;
@@ -508,7 +512,7 @@ Expected<void> Tracee::detach() {
   note_unwinders();
   meet_children();  // While it can be seen whether they are.
   if (attachment_->state() == inline_::TargetState::Exited) {
-    if (!is_command_) {
+    if (!may_end_) {
       lost_.push_back(fmt::format("process {} {} during the session", pid_,
                                   end_of(attachment_->pid_descriptor(), pid_)));
     }

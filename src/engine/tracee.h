@@ -61,8 +61,10 @@ class Tracee {
   [[nodiscard]] pid_t pid() const { return pid_; }
   // How attach() waits for other sessions that change the process.
   void set_wait(inline_::LockWait wait) { wait_ = std::move(wait); }
-  // It was started for the session; that it ends is no loss.
-  void set_command() { is_command_ = true; }
+  // That it ends is no loss.
+  void set_may_end() { may_end_ = true; }
+  // It was started for the session, and may end.
+  void set_command() { is_command_ = may_end_ = true; }
   [[nodiscard]] bool is_command() const { return is_command_; }
   // Modules of which functions run on copies, or would if they could; where that is wanted.
   [[nodiscard]] const std::vector<CopiedReport>& copied() const { return copied_; }
@@ -106,6 +108,8 @@ class Tracee {
   [[nodiscard]] bool follows_modules() const { return follows_modules_; }
   // Takes over what full halves of tables hold; true when there was one.
   bool drain_tables();
+  // The process has begun with this one's memory, and has it still.
+  [[nodiscard]] bool has_forked(pid_t pid) const;
   // The process is there, be it with another program.
   [[nodiscard]] bool has_process() const;
   // That it begins another program is no loss: that one is looked at.
@@ -209,6 +213,7 @@ class Tracee {
   std::vector<std::string> lost_;
   std::set<std::string> left_by_jump_;
   bool is_command_ = false;
+  bool may_end_ = false;
   bool follows_exec_ = false;
   inline_::LockWait wait_;
 };

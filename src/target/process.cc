@@ -193,10 +193,8 @@ Expected<std::vector<Process>> find_processes(std::string_view pattern_text) {
   const Pattern pattern = CLEW_TRY(Pattern::compile(pattern_text));
   std::vector<Process> found;
   for (Process& process : CLEW_TRY(list_processes())) {
-    const bool matches =
-        pattern.matches(process.comm) || pattern.matches(file_name_of(process.executable)) ||
-        (!process.arguments.empty() && pattern.matches(file_name_of(process.arguments[0])));
-    if (matches && process.pid() != getpid()) found.push_back(std::move(process));
+    if (is_called(process, pattern) && process.pid() != getpid())
+      found.push_back(std::move(process));
   }
   return found;
 }
@@ -208,9 +206,19 @@ bool has_module(const Process& process, const Pattern& pattern) {
     return true;
   const auto map = read_memory_map(process.pid());
   return map && std::any_of(map->begin(), map->end(), [&pattern](const Mapping& mapping) {
-           return mapping.executable && mapping.inode != 0 &&
-                  matches_file(pattern, mapping.path, "");
+           return is_of_module(mapping, pattern);
          });
+}
+
+}  // namespace
+
+bool is_called(const Process& process, const Pattern& pattern) {
+  return pattern.matches(process.comm) || pattern.matches(file_name_of(process.executable)) ||
+         (!process.arguments.empty() && pattern.matches(file_name_of(process.arguments[0])));
+}
+
+bool is_of_module(const Mapping& mapping, const Pattern& pattern) {
+  return mapping.executable && mapping.inode != 0 && matches_file(pattern, mapping.path, "");
 }
 
 bool is_of_this_program(pid_t pid) {
@@ -220,8 +228,6 @@ bool is_of_this_program(pid_t pid) {
          (stat("/proc/self/exe", &ours) == 0 && stat(proc_path(pid, "exe").c_str(), &its) == 0 &&
           ours.st_dev == its.st_dev && ours.st_ino == its.st_ino);
 }
-
-}  // namespace
 
 Expected<std::vector<Process>> list_others() {
   std::vector<Process> others = CLEW_TRY(list_processes());

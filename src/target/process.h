@@ -24,6 +24,8 @@
 
 namespace clew::target {
 
+class Pattern;
+
 // One life of a pid: equal for two looks exactly when no other process has had the pid in between.
 // (After exec it is still the same incarnation; compare the executable's path or the map for that.)
 struct Incarnation {
@@ -75,6 +77,12 @@ Expected<std::vector<Process>> list_others();
 // (`*`, `?`, `[..]`). The calling process is left out. No match is an empty list; InvalidQuery for
 // a broken pattern.
 Expected<std::vector<Process>> find_processes(std::string_view pattern);
+
+// Whether comm, the executable's file name, or the first argument's file name matches.
+bool is_called(const Process& process, const Pattern& pattern);
+
+// Whether it runs the program that calls this.
+bool is_of_this_program(pid_t pid);
 
 // Those that have mapped the code of a file whose name the pattern matches, as Catalog means it: of
 // the program, what it was called, too. Processes of the calling program are left out: one that
@@ -132,6 +140,9 @@ struct Mapping {
   [[nodiscard]] uint64_t size_bytes() const { return end - start; }
   [[nodiscard]] bool contains(uint64_t address) const { return start <= address && address < end; }
 };
+
+// Whether a mapping is of the code of a file whose name the pattern matches.
+bool is_of_module(const Mapping& mapping, const Pattern& pattern);
 
 // Ascending, not overlapping.
 Expected<std::vector<Mapping>> read_memory_map(pid_t pid);

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of all processes of a machine: of those that have the module, and no others.
+// Functions of all processes of a machine: of those that have the module, or get it later, and no
+// others.
+#include <csignal>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "live/process_state.h"
 #include "live/tracer.h"
 #include "live/victim.h"
 
@@ -88,6 +93,166 @@ TEST_F(ManyByModule, AFunctionThatNoneHasIsAnErrorWithTheNearestName) {
   EXPECT_EQ(report.status, 1);
   EXPECT_THAT(report.error, HasSubstr("no function 'no_such' in " + name_));
   EXPECT_THAT(report.error, HasSubstr("nor in the others that are traced"));
+}
+
+// Until the tracer has said that it traces the process.
+bool is_traced_later(Tracer& tracer, pid_t process) {
+  const std::string words = "pid " + std::to_string(process) + "  is traced";
+  while (const auto line = tracer.child().read_error_line()) {
+    if (line->find(words) != std::string::npos) return true;
+  }
+  return false;
+}
+
+class NewcomersByModule : public ManyByModule {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0)
+      GTEST_SKIP() << "NOT TESTED: the kernel tells of others' programs root only";
+  }
+
+  // A process that comes while the session runs is counted from when it has probes.
+  void expect_exact(Victim& later, Tracer& tracer, uint64_t rounds) {
+    ASSERT_TRUE(is_traced_later(tracer, later.pid()));
+    const Numbers before = later.counts();
+    later.run(rounds);
+    truth_[later.pid()] = difference(before, later.counts());
+  }
+
+  void expect_counted(const Report& report) const {
+    for (const auto& [process, truth] : truth_) {
+      const Numbers calls = calls_in(report, process);
+      size_t compared = 0;
+      for (const auto& [name, count] : truth) {
+        if (!calls.contains(name)) continue;
+        ++compared;
+        EXPECT_EQ(calls.at(name), count) << name << " of " << process;
+      }
+      EXPECT_GT(compared, 10U) << process;
+    }
+  }
+
+  std::map<pid_t, Numbers> truth_;
+};
+
+TEST_F(NewcomersByModule, AProcessThatBeginsLaterIsTraced) {
+  Victim first(name_);
+  Tracer tracer = Tracer::start(calls_of("machine"), {"--allow-missing", "-v"});
+  Victim stranger("sites");
+  Victim later(name_);
+  expect_exact(later, tracer, 4);
+  Victim last(name_);
+  expect_exact(last, tracer, 6);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  expect_counted(report);
+  EXPECT_TRUE(calls_in(report, stranger.pid()).empty());
+  EXPECT_EQ(report.summary.at("processes"), 3);
+  EXPECT_THAT(report.summary.at("lost").dump(),
+              HasSubstr("2 processes that got the module during the session had probes only"));
+  EXPECT_EQ(report.lost(), 0U) << report.summary;
+  for (const Victim* each : {&first, &later, &last})
+    expect_text_equals_file(each->pid());
+}
+
+// It does not end with those that it began with.
+TEST_F(NewcomersByModule, ASessionGoesOnWhenItsProcessesHaveEnded) {
+  auto first = std::make_optional<Victim>(name_);
+  Tracer tracer = Tracer::start(calls_of("machine"), {"--allow-missing", "-v"});
+  first->child().signal(SIGKILL);
+  first.reset();
+  Victim later(name_);
+  expect_exact(later, tracer, 4);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  expect_counted(report);
+}
+
+// Opens a library when it is told to, and calls it.
+class Opener {
+ public:
+  Opener() : child_({.arguments = {"python3", "-c", kProgram}}) { ask("none"); }
+  void ask(const std::string& command) {
+    child_.write_line(command);
+    EXPECT_EQ(child_.read_line(), "done");
+  }
+  [[nodiscard]] pid_t pid() const { return child_.pid(); }
+
+ private:
+  static constexpr const char* kProgram =
+      "import ctypes, sys\n"
+      "for line in sys.stdin:\n"
+      "  word, _, rest = line.strip().partition(' ')\n"
+      "  if word == 'open': library = ctypes.CDLL(rest)\n"
+      "  if word == 'call': [library.plugin_work(i) for i in range(int(rest))]\n"
+      "  print('done', flush=True)\n";
+  Child child_;
+};
+
+TEST_F(NewcomersByModule, ALibraryThatAProcessOpensLaterIsTraced) {
+  const std::string library = victim_path("lib" + name_ + ".so");
+  fs::copy_file(victim_path("libplugin_a.so"), library);
+  Opener first;
+  Opener later;
+  first.ask("open " + library);
+  Tracer tracer = Tracer::start("from e in machine.Function(\"lib" + name_ +
+                                    ".so!plugin_work\") group by e.pid "
+                                    "select new { process = e.pid, calls = count() } "
+                                    "orderby calls",
+                                {"-v"});
+  later.ask("open " + library);
+  ASSERT_TRUE(is_traced_later(tracer, later.pid()));
+  first.ask("call 300");
+  later.ask("call 500");
+  const Report report = tracer.finish();
+  fs::remove(library);
+  EXPECT_EQ(report.status, 0) << report.error;
+  ASSERT_EQ(report.rows.size(), 2U);
+  EXPECT_EQ(report.rows[0].at("process"), first.pid());
+  EXPECT_EQ(report.rows[0].at("calls"), 300);
+  EXPECT_EQ(report.rows[1].at("process"), later.pid());
+  EXPECT_EQ(report.rows[1].at("calls"), 500);
+  expect_text_equals_file(later.pid());
+}
+
+TEST_F(NewcomersByModule, WhoIsNotMeantIsLeftAlone) {
+  Victim first({.arguments = {victim_path(name_), "meant"}}, Victim::Place::Started);
+  Tracer tracer =
+      Tracer::start(calls_of("machine"), {"--allow-missing", "-v", "--command-line", "meant"});
+  Victim stranger(name_);
+  Victim later({.arguments = {victim_path(name_), "meant"}}, Victim::Place::Started);
+  expect_exact(later, tracer, 4);
+  stranger.run(7);
+  const Report report = tracer.finish();
+  EXPECT_EQ(report.status, 0) << report.error;
+  expect_counted(report);
+  EXPECT_TRUE(calls_in(report, stranger.pid()).empty());
+}
+
+TEST_F(NewcomersByModule, WithNoneYetTheFirstIsWaitedFor) {
+  Child waiting(
+      {.arguments = {CLEW_COMMAND, "run", "--json", calls_of("machine"), "--allow-missing"}});
+  const auto told = waiting.read_error_line();
+  ASSERT_TRUE(told.has_value());
+  EXPECT_THAT(*told, HasSubstr("waiting for a process that has '" + name_ + "' mapped"));
+  Victim first(name_);
+  const auto armed = waiting.read_error_line();
+  ASSERT_TRUE(armed.has_value());
+  EXPECT_THAT(*armed, HasSubstr("in 1 process and in those that come"));
+  waiting.signal(SIGINT);
+  EXPECT_EQ(waiting.wait_for_end().status, 0);
+}
+
+TEST_F(NewcomersByModule, WaitingEndsWithTheSession) {
+  Child waiting({.arguments = {CLEW_COMMAND, "run", calls_of("machine"), "--allow-missing"}});
+  ASSERT_TRUE(waiting.read_error_line().has_value());
+  waiting.signal(SIGINT);
+  const Child::End end = waiting.wait_for_end();
+  EXPECT_EQ(end.status, 1);
+  EXPECT_THAT(end.error, HasSubstr("no process had '" + name_ + "' mapped until the end"));
+  const Report timed = run_clew({"run", calls_of("machine"), "--allow-missing", "--for", "50ms"});
+  EXPECT_EQ(timed.status, 1);
+  EXPECT_THAT(timed.error, HasSubstr("until the end"));
 }
 
 }  // namespace
