@@ -34,4 +34,4 @@ if(CLEW_GTEST_SOURCE)
 endif()
 add_test(NAME record.told COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/told $<TARGET_FILE:clew>
   ${CLEW_TOLD})
-set_tests_properties(record.told PROPERTIES TIMEOUT 120 RUN_SERIAL ON LABELS live)
+set_tests_properties(record.told PROPERTIES TIMEOUT 120 LABELS live)
