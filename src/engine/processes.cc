@@ -31,6 +31,7 @@ constexpr milliseconds kPassedPeriod{2};
 // Tables are looked at more often while halves become full.
 constexpr milliseconds kTablePeriodMin{1};
 constexpr milliseconds kTablePeriodMax{8};
+constexpr size_t kOtherSources = 16;  // Of a session, which have numbers, too.
 
 }  // namespace
 
@@ -202,6 +203,7 @@ nanoseconds Processes::patience() {
 Expected<void> Processes::turn() {
   CLEW_TRY(follow_modules());
   drain_tables();
+  CLEW_TRY(fold_ended());
   follow_execs();
   return {};
 }
@@ -230,9 +232,59 @@ void Processes::drain_tables() {
 void Processes::follow_execs() {
   if (!begun_) return;
   begun_->add(execs_->look());
-  const size_t room = kProcessesMax - std::min(tracees_.size(), kProcessesMax);
-  for (auto& tracee : begun_->arm_ready(wait_, room, [this](pid_t pid) { return is_traced(pid); }))
+  for (auto& tracee :
+       begun_->arm_ready(wait_, room(), [this](pid_t pid) { return is_traced(pid); }))
     add(std::move(tracee));
+}
+
+size_t Processes::room() const {
+  const size_t numbers =
+      session::kMembersMax -
+      std::min<size_t>(input_.numbers.size() + kOtherSources, session::kMembersMax);
+  return std::min(kProcessesMax - std::min(tracees_.size(), kProcessesMax), numbers);
+}
+
+// Where programs come and go, those that have gone leave their counts. Not where more of them is
+// asked for when the session ends: events, stacks, calls that are open, whether the command goes
+// on.
+bool Processes::may_fold(const Tracee& tracee) const {
+  const bool is_counted = input_.lowered.form != plan::StateForm::Events &&
+                          !input_.lowered.walks_stacks && !input_.plan.query.including_open;
+  return is_counted && !tracee.is_command() && tracee.gone();
+}
+
+Expected<void> Processes::fold_ended() {
+  if (!begun_ || !has_window_) return {};
+  for (size_t i = 0; i < tracees_.size() && tracees_.size() > 1;) {
+    if (!may_fold(*tracees_[i])) {
+      ++i;
+      continue;
+    }
+    CLEW_TRY(fold(*tracees_[i]));
+    std::replace(by_number_.begin(), by_number_.end(), tracees_[i].get(),
+                 static_cast<Tracee*>(nullptr));
+    tracees_.erase(tracees_.begin() + static_cast<ptrdiff_t>(i));
+  }
+  return {};
+}
+
+Expected<void> Processes::fold(Tracee& tracee) {
+  const uint64_t passed = tracee.passed();
+  aggregate::Table total = CLEW_TRY(tracee.total());
+  aggregate::Table interval = CLEW_TRY(tracee.interval());
+  for (const Site& site : tracee.sites().sites)
+    folded_sources_.insert(site.source);
+  CLEW_TRY(tracee.detach());
+  log_step(tracee.pid(), "has ended, and leaves its counts");
+  if (!folded_) {
+    folded_ = Folded{.total = std::move(total), .interval = std::move(interval), .losses = {}};
+  } else {
+    CLEW_TRY(folded_->total.merge(total));
+    CLEW_TRY(folded_->interval.merge(interval));
+  }
+  folded_->losses.merge(tracee.losses());
+  folded_->passed += passed;
+  return {};
 }
 
 // Its own window begins now.
@@ -302,7 +354,7 @@ void Processes::take_events(const collect::EventBatch& events, collect::EventRan
 }
 
 uint64_t Processes::passed() {
-  uint64_t sum = 0;
+  uint64_t sum = folded_ ? folded_->passed : 0;
   for (const auto& tracee : tracees_)
     sum += tracee->passed();
   return sum;
@@ -318,11 +370,19 @@ Expected<aggregate::Table> Processes::merged(Part part) {
 }
 
 Expected<aggregate::Table> Processes::interval() {
-  return merged(&Tracee::interval);
+  aggregate::Table table = CLEW_TRY(merged(&Tracee::interval));
+  if (!folded_) return table;
+  CLEW_TRY(table.merge(folded_->interval));
+  folded_->interval = aggregate::Table(table.schema());
+  // As in tracees: with generations the total is of what no interval has had.
+  if (has_generations()) folded_->total = aggregate::Table(table.schema());
+  return table;
 }
 
 Expected<aggregate::Table> Processes::total() {
-  return merged(&Tracee::total);
+  aggregate::Table table = CLEW_TRY(merged(&Tracee::total));
+  if (folded_) CLEW_TRY(table.merge(folded_->total));
+  return table;
 }
 
 void Processes::fire(uint16_t source, int64_t monotonic_ns, answer::RowBatch& rows) {
@@ -345,7 +405,7 @@ void Processes::end_execs() {
 
 // Only with allow_missing: what a source waited for may have come until now.
 void Processes::note_unmatched() {
-  std::set<uint16_t> matched;
+  std::set<uint16_t> matched = folded_sources_;
   for (const auto& tracee : tracees_) {
     for (const Site& site : tracee->sites().sites)
       matched.insert(site.source);
@@ -373,7 +433,7 @@ Expected<void> Processes::detach() {
 }
 
 collect::Losses Processes::losses() {
-  collect::Losses all;
+  collect::Losses all = folded_ ? folded_->losses : collect::Losses{};
   for (const auto& tracee : tracees_)
     all.merge(tracee->losses());
   const auto tell = [&all](const std::vector<std::string>& told) {

@@ -90,6 +90,10 @@ class Processes final : public session::Source {
   void note_unmatched();
   void add(std::unique_ptr<Tracee> tracee);
   void drain_tables();
+  [[nodiscard]] bool may_fold(const Tracee& tracee) const;
+  Expected<void> fold_ended();
+  Expected<void> fold(Tracee& tracee);
+  [[nodiscard]] size_t room() const;
   void pace_events(const collect::EventBatch& read);
   Expected<aggregate::Table> merged(Part part);
   [[nodiscard]] bool has_generations() const { return input_.lowered.layout.generations == 2; }
@@ -100,6 +104,16 @@ class Processes final : public session::Source {
   inline_::LockWait wait_;
   std::vector<collect::LeftOut> left_out_;
   std::vector<std::string> unmatched_;  // Sources, at the end.
+  // What those that have ended and are no tracees any more have counted: in all, and in this
+  // interval.
+  struct Folded {
+    aggregate::Table total;
+    aggregate::Table interval;
+    collect::Losses losses;
+    uint64_t passed = 0;
+  };
+  std::optional<Folded> folded_;
+  std::set<uint16_t> folded_sources_;  // That matched in them.
   // With follow_forks.
   std::optional<ExecWatch> execs_;
   std::optional<BegunPrograms> begun_;

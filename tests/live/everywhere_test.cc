@@ -168,6 +168,41 @@ TEST_F(NewcomersByModule, ASessionGoesOnWhenItsProcessesHaveEnded) {
   expect_counted(report);
 }
 
+// A session may see any number of them: what those counted that have gone is in the answer.
+TEST_F(NewcomersByModule, ThoseThatHaveGoneLeaveTheirCounts) {
+  constexpr uint64_t kComing = 30;
+  for (const std::string extra : {"count()", "count(), longest = max(e.arg0)"}) {
+    Victim first(name_);
+    Tracer tracer = Tracer::start("from e in machine.Function(\"" + name_ +
+                                      "!*\") group by e.function "
+                                      "select new { name = e.function, calls = " +
+                                      extra + " }",
+                                  {"--allow-missing", "-v"});
+    Numbers truth;
+    for (uint64_t i = 0; i < kComing; ++i) {
+      Victim later(name_);
+      ASSERT_TRUE(is_traced_later(tracer, later.pid())) << i;
+      const Numbers before = later.counts();
+      later.run(2);
+      for (const auto& [name, count] : difference(before, later.counts()))
+        truth[name] += count;
+    }
+    const Report report = tracer.finish();
+    EXPECT_EQ(report.status, 0) << report.error;
+    EXPECT_EQ(report.summary.at("processes"), 1 + kComing);
+    EXPECT_EQ(report.lost(), 0U) << report.summary;
+    const Numbers calls = report.calls();
+    size_t compared = 0;
+    for (const auto& [name, count] : truth) {
+      if (!calls.contains(name)) continue;
+      ++compared;
+      EXPECT_EQ(calls.at(name), count) << name;
+    }
+    EXPECT_GT(compared, 10U);
+    EXPECT_THAT(report.error, HasSubstr("has ended, and leaves its counts"));
+  }
+}
+
 // Opens a library when it is told to, and calls it.
 class Opener {
  public:

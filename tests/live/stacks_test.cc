@@ -229,9 +229,10 @@ class BriefCommands {
   [[nodiscard]] ChildOptions trace() const {
     return {.arguments = {CLEW_COMMAND, "dtrace", "-q", "-x", "switchrate=100hz", "-n",
                           "BEGIN { printf(\"ready\\n\"); } "
-                          "syscall::getppid:entry /execname == \"stacks_pie\"/ "
+                          "syscall::getppid:entry /execname == \"stacks_pie\" && ppid == $target/ "
                           "{ ustack(100); printf(\"\\nend\\n\"); } "
-                          "syscall::exit_group:entry /execname == \"stacks_pie\"/ "
+                          "syscall::exit_group:entry "
+                          "/execname == \"stacks_pie\" && ppid == $target/ "
                           "{ printf(\"over\\nend\\n\"); }",
                           "-p", std::to_string(shell_.pid())}};
   }
