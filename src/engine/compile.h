@@ -25,7 +25,7 @@
 
 namespace clew::engine {
 
-inline constexpr size_t kProcessesMax = 256;
+inline constexpr size_t kProcessesMax = 1024;
 inline constexpr uint32_t kSpareGroups = 256;
 
 struct Compiled {

@@ -4,6 +4,7 @@
 // the process, and nobody is asked.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include <sys/types.h>
@@ -12,6 +13,13 @@
 #include "base/error.h"
 
 namespace clew::engine {
+
+// What a session with these regions may take in all threads that the processes have now, at most.
+struct MemoryNeed {
+  uint64_t threads = 0;
+  uint64_t bytes = 0;
+};
+MemoryNeed memory_need(std::span<const pid_t> pids, const abi::RegionLayout& region);
 
 // Refused [memory] when a control group of the processes, or the machine, has less left than a
 // session with these regions may take in all threads that they have now.

@@ -14,6 +14,7 @@
 #include "collect/reader.h"
 #include "engine/compile.h"
 #include "engine/memory_need.h"
+#include "engine/open_files.h"
 #include "target/process.h"
 
 namespace clew::engine {
@@ -31,6 +32,8 @@ constexpr milliseconds kPassedPeriod{2};
 // Tables are looked at more often while halves become full.
 constexpr milliseconds kTablePeriodMin{1};
 constexpr milliseconds kTablePeriodMax{8};
+// From here on it takes a while.
+constexpr size_t kManyProcesses = 64;
 constexpr size_t kOtherSources = 16;  // Of a session, which have numbers, too.
 
 }  // namespace
@@ -46,9 +49,12 @@ Expected<void> Processes::check_room() const {
 Expected<void> Processes::attach(const inline_::LockWait& wait) {
   wait_ = wait;
   table_period_ = kTablePeriodMax;
+  if (input_.later || tracees_.size() > kManyProcesses) allow_many_files();
   std::optional<Error> first;
   std::vector<std::unique_ptr<Tracee>> attached;
   for (auto& tracee : tracees_) {
+    if (input_.progress && tracees_.size() > kManyProcesses)
+      input_.progress(fmt::format("attaching to {} of {}", attached.size() + 1, tracees_.size()));
     tracee->set_wait(wait_);
     auto done = tracee->attach(input_.plan, input_.lowered, input_.grouping, input_.follow_forks);
     if (done) {
@@ -142,6 +148,18 @@ bool Processes::gone() const {
                             [](const auto& tracee) { return tracee->has_process(); });
   return !may_begin_more && std::all_of(tracees_.begin(), tracees_.end(),
                                         [](const auto& tracee) { return tracee->gone(); });
+}
+
+std::string Processes::what_it_takes() const {
+  if (tracees_.size() <= kManyProcesses) return "";
+  const std::set<pid_t> all = pids();
+  const MemoryNeed need =
+      memory_need(std::vector<pid_t>(all.begin(), all.end()), input_.lowered.layout);
+  return fmt::format(
+      "tracing {} processes with {} threads: each stands still for some milliseconds, one after "
+      "the "
+      "other, and all together take {:.0f} MiB at most",
+      all.size(), need.threads, static_cast<double>(need.bytes) / (1 << 20));
 }
 
 // --- the window --------------------------------------------------------------------------------

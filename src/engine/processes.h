@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -36,6 +37,7 @@ struct ProcessesInput {
   bool follow_forks = false;
   bool checks_memory = true;
   std::optional<LaterProcesses> later = {};  // Then forks are followed, too.
+  std::function<void(const std::string&)> progress = {};
 };
 
 class Processes final : public session::Source {
@@ -46,6 +48,8 @@ class Processes final : public session::Source {
 
   // Refused when what the probes need is more than the machine can give.
   Expected<void> check_room() const;
+  // Of many processes, before anything is done to them: a sentence; else empty.
+  [[nodiscard]] std::string what_it_takes() const;
   // One of several that cannot be traced is left out: it is told by `wait`, and in the losses. An
   // error leaves nothing in any of them, once this object is gone.
   Expected<void> attach(const inline_::LockWait& wait);

@@ -87,7 +87,8 @@ Run::Run(const Request& request, Compiled compiled, output::RowSink& sink, Notic
                      .numbers = numbers_,
                      .follow_forks = request.follow_forks || compiled_.later.has_value(),
                      .checks_memory = !request.is_sure,
-                     .later = compiled_.later},
+                     .later = compiled_.later,
+                     .progress = [this](const std::string& text) { notices_.progress(text); }},
       std::move(compiled_.tracees));
 }
 
@@ -98,6 +99,8 @@ Expected<void> Run::arm(int stop_descriptor) {
       .leave_time = std::make_shared<inline_::LeaveTime>(inline_::LeaveTime::kUsual)};
   notices_.progress("attaching");
   if (processes_) CLEW_TRY(processes_->check_room());
+  if (const std::string takes = processes_ ? processes_->what_it_takes() : ""; !takes.empty())
+    notices_.warning(takes);
   if (processes_) CLEW_TRY(processes_->attach(wait));
   if (compiled_.kernel) CLEW_TRY(compiled_.kernel->attach());
   if (compiled_.uprobes) CLEW_TRY(attach_uprobes(wait));

@@ -13,12 +13,12 @@
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 
 #include "base/clock_ns.h"
 #include "base/error_text.h"
 #include "base/file_descriptor.h"
 #include "base/log.h"
+#include "engine/open_files.h"
 #include "engine/record/conditions.h"
 #include "engine/record/heartbeats.h"
 #include "engine/record/leaving.h"
@@ -57,14 +57,6 @@ class LeftTold {
   Notices& notices_;
   std::set<std::string> told_;
 };
-
-// Each recorded process takes a few.
-void allow_many_files() {
-  rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  (void)setrlimit(RLIMIT_NOFILE, &files);
-}
 
 // Whose rights its caller does not have.
 Expected<void> check_privileges(pid_t pid) {
