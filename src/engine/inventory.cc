@@ -2,8 +2,6 @@
 #include "engine/inventory.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string_view>
 
@@ -15,6 +13,7 @@
 #include "causal/edge.h"
 #include "engine/chosen.h"
 #include "engine/left_text.h"
+#include "engine/other_sessions.h"
 #include "engine/sites.h"
 #include "engine/takeable.h"
 #include "inline/attachment.h"
@@ -449,13 +448,6 @@ std::string live_tracers(const inline_::ArenaInfo& arena) {
 bool has_dead_session(const inline_::ArenaInfo& arena) {
   return std::any_of(arena.sessions.begin(), arena.sessions.end(),
                      [](const inline_::SessionInfo& session) { return !session.tracer_alive; });
-}
-
-// One that a node of a cluster has begun, for a query of that.
-bool is_of_cluster(pid_t tracer) {
-  std::ifstream file(fmt::format("/proc/{}/cmdline", tracer));
-  const std::string words{std::istreambuf_iterator<char>(file), {}};
-  return words.find(std::string("\0--serve-session\0", 17)) != std::string::npos;
 }
 
 // What to do about what dead sessions left.

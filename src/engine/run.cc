@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "engine/causes.h"
 #include "engine/compile.h"
+#include "engine/other_sessions.h"
 #include "engine/processes.h"
 #include "engine/stop_signal.h"
 #include "engine/uprobe_sites.h"
@@ -51,6 +52,7 @@ class Run {
   void give_account();
   void make_session();
   [[nodiscard]] Expected<void> check_any_site(const collect::Losses& now) const;
+  void warn_of_holders(const collect::Losses& now);
   [[nodiscard]] std::string armed_text(const collect::Losses& now) const;
   [[nodiscard]] std::string traced_text(const collect::Losses& now) const;
   [[nodiscard]] session::Recording recording();
@@ -109,6 +111,7 @@ Expected<void> Run::arm(int stop_descriptor) {
   make_session();
   const collect::Losses now = session_->losses();
   CLEW_TRY(check_any_site(now));
+  warn_of_holders(now);
   if (compiled_.joined && processes_) {
     for (const auto& tracee : processes_->tracees())
       CLEW_TRY(check_refused(*compiled_.joined, *tracee, now.refused));
@@ -211,10 +214,22 @@ Expected<void> Run::check_any_site(const collect::Losses& now) const {
   if (now.sites != 0 || now.refused.empty()) return {};
   const collect::RefusedSite& first = now.refused[0];
   const size_t more = now.refused.size() - 1;
+  const std::string holders =
+      processes_ ? holders_of(now.refused, processes_->pids()) : std::string();
   return fail(ErrorCode::Refused,
-              fmt::format("no site could be taken: '{}' is refused ({}){}{}", first.function,
+              fmt::format("no site could be taken: '{}' is refused ({}){}{}{}", first.function,
                           first.reason, more == 0 ? "" : fmt::format(", like {} more", more),
+                          holders.empty() ? "" : "; the process is traced by " + holders,
                           way_out(first, compiled_.plan.query, request_.uprobes)));
+}
+
+// Of the rest there are rows, and nobody would look for the cause.
+void Run::warn_of_holders(const collect::Losses& now) {
+  const std::string holders =
+      processes_ ? holders_of(now.refused, processes_->pids()) : std::string();
+  if (holders.empty()) return;
+  notices_.warning(
+      fmt::format("sites are refused (window-in-use) while the process is traced by {}", holders));
 }
 
 std::string with_count(size_t count, const char* one, const char* many) {

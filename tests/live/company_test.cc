@@ -32,6 +32,25 @@ using testing::HasSubstr;
 
 constexpr uint64_t kCompanyRounds = 200;
 
+// Who is refused its sites, wholly or in part, can ask whoever has them.
+TEST(Company, OfAnotherSessionIsNamedWhereItHasTheSites) {
+  Victim victim("forms_pie");
+  Tracer first = Tracer::attach(victim.pid(), entries_of("forms_pie!thread_main"));
+  const std::string pid = std::to_string(victim.pid());
+  const std::string holder = "clew " + std::to_string(first.child().pid()) + " (user ";
+  const Child::End refused =
+      Child({.arguments = {CLEW_COMMAND, "run", "-p", pid, returns_of("forms_pie!thread_main")}})
+          .wait_for_end();
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.error, AllOf(HasSubstr("'thread_main' is refused (window-in-use)"),
+                                   HasSubstr("; the process is traced by " + holder)));
+  Tracer second = Tracer::attach(victim.pid(), returns_of("forms_pie!*"));
+  EXPECT_THAT(
+      second.finish().error,
+      HasSubstr("sites are refused (window-in-use) while the process is traced by " + holder));
+  EXPECT_EQ(first.finish().status, 0);
+}
+
 // A program of the kernel at it makes its holder known.
 TEST(Company, ListAndDoctorAgreeAboutAUprobeAndNameItsOwner) {
   const std::string name = "forms_pie";
