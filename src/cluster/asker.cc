@@ -82,11 +82,14 @@ std::vector<NodeGap> Asker::gaps() const {
 }
 
 std::vector<NodeGap> Asker::unsure() const {
-  std::vector<NodeGap> all = unsure_;
+  std::vector<NodeGap> all;
   if (status_) {
     std::copy_if(status_->gaps.begin(), status_->gaps.end(), std::back_inserter(all), is_unsure);
   }
-  return without_whole(all);
+  all = without_whole(all);
+  // A root behind it may not know of whom it lacks something, and call whole what is not.
+  all.insert(all.end(), unsure_.begin(), unsure_.end());
+  return all;
 }
 
 // Whatever became of their nodes later.
@@ -118,6 +121,7 @@ void Asker::hear(const Message& message) {
     if (is_other && said->root == root_before_ && heard_ns_ - root_ns_ < kLateMost) return;
     if (is_other) begin_anew(*said);
     status_ = *said;
+    take_back(said->gaps);
     give_up_before(said->first_row);
     return;
   }
@@ -130,12 +134,13 @@ void Asker::hear(const Message& message) {
 void Asker::begin_anew(const Status& said) {
   had_no_store_ = had_no_store_ || !said.has_store;
   if (had_no_store_ && !versions_.empty()) last_come_ = versions_.rbegin()->first;
-  unsure_ = unsure();
+  unsure_ = joined(unsure());
   if (unsure_.size() > kUnsureMax) unsure_.erase(unsure_.begin(), unsure_.end() - kUnsureMax);
-  earlier_gaps_ = said.has_store ? std::vector<NodeGap>() : gaps();
+  earlier_gaps_ = had_no_store_ ? gaps() : std::vector<NodeGap>();
   root_before_ = std::exchange(question_.root, said.root);
   root_ns_ = heard_ns_;
   question_.has_rows = 0;
+  whole_here_.clear();
   early_.clear();
   parts_ = {};
 }
@@ -208,10 +213,24 @@ void Asker::take_in_order(const RowUpdate& row) {
 void Asker::note_whole(const RowUpdate& row) {
   if (row.lacks_nodes) {
     whole_.erase(row.pane);
+    whole_here_.erase(row.pane);
   } else {
     whole_.insert(row.pane);
+    whole_here_.insert(row.pane);
   }
   if (whole_.size() > kVersionsMax) whole_.erase(whole_.begin());
+  if (whole_here_.size() > kVersionsMax) whole_here_.erase(whole_here_.begin());
+}
+
+// A root that names what it has given as whole has heard of a node since.
+void Asker::take_back(const std::vector<NodeGap>& gaps) {
+  for (const NodeGap& gap : gaps) {
+    auto pane = whole_here_.lower_bound(gap.panes.first);
+    while (pane != whole_here_.end() && *pane <= gap.panes.last) {
+      whole_.erase(*pane);
+      pane = whole_here_.erase(pane);
+    }
+  }
 }
 
 }  // namespace clew::cluster

@@ -72,6 +72,7 @@ class Asker {
   void begin_anew(const Status& said);
   void ask();
   void note_whole(const RowUpdate& row);
+  void take_back(const std::vector<NodeGap>& gaps);
   [[nodiscard]] std::vector<NodeGap> without_whole(const std::vector<NodeGap>& gaps) const;
 
   Bus& bus_;
@@ -81,7 +82,7 @@ class Asker {
   Ask question_;
   const SigningKey* key_;
   std::optional<Status> status_;
-  std::vector<NodeGap> earlier_gaps_;  // Of roots that had no store.
+  std::vector<NodeGap> earlier_gaps_;  // Of roots before, once one of them had no store.
   std::vector<NodeGap> unsure_;        // As roots before have said, and of what came from several.
   std::string stranger_;
   int64_t heard_ns_;
@@ -96,7 +97,8 @@ class Asker {
     size_t hash = 0;  // Of its table.
   };
   std::map<Pane, Come> versions_;  // Of panes that have come.
-  std::set<Pane> whole_;           // Those of them that lack nobody.
+  std::set<Pane> whole_;           // Those of them that lack nobody,
+  std::set<Pane> whole_here_;      // and that the root that leads has given.
   bool had_no_store_ = false;      // Some root before.
   std::optional<Pane> last_come_;  // Up to here the root may have less than what has come.
   std::vector<AnsweredPane> panes_;

@@ -263,6 +263,39 @@ TEST_F(StoreAway, HasItsIntervalsNamedWhenItComesBack) {
   }
 }
 
+// With the root of the store its keys are lost that say whose counts it has, and the end of the
+// log. Nodes know it still.
+TEST_F(StoreAway, HasItsIntervalsNamedByNodesWhereKeysAreLost) {
+  for (int moment = 0; moment < 120; ++moment) {
+    begin_anew();
+    folder_ = std::make_unique<TestFolder>();
+    store_ = Store::open(folder_->path()).value();
+    root_ = std::make_unique<TestRoot>(hub().connect(), "r1", clock_, store_.get());
+    ASSERT_TRUE(root_->root.begin());
+    add_node("a");
+    ask();
+    run(3 * kSecond);
+    add_node("b");
+    run(2 * kSecond + moment % 20 * kStep);
+    hub().lose_end(1 + static_cast<uint64_t>(moment) % 8, moment % 2 == 0);
+    root_.reset();
+    store_.reset();
+    run(kSecond);
+    lead_without_it();
+    run(5 * kSecond);
+    ASSERT_TRUE(finish()) << moment;
+    for (const auto& [where, count] : truth_) {
+      const auto& [pane, node] = where;
+      const bool is_named =
+          has(asker_->asker.unsure(), node, pane) || has(asker_->asker.gaps(), node, pane);
+      const auto row = asker_->rows.find(where);
+      const bool is_there = row != asker_->rows.end() && row->second == count;
+      EXPECT_TRUE(is_there || is_named) << node << " in " << pane << ", " << moment;
+    }
+    ASSERT_FALSE(HasFailure()) << moment;
+  }
+}
+
 // Of all intervals as one it can be said in words alone.
 TEST_F(Cluster, NamesWhatIsInTheStoreOfARootThatHasGone) {
   const TestFolder folder;

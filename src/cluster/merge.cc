@@ -32,7 +32,8 @@ Expected<bool> Merge::add(const Partial& partial, uint64_t sequence) {
     if (partial.table.index == 0) ++late_;
     return false;
   }
-  Member& member = members_[who];
+  note_safe(partial.node, partial.incarnation, partial.safe);
+  Member& member = member_of(who);
   if (member.merged.has(partial.pane)) {
     if (partial.table.index == 0) ++repeated_;
     follow(member, partial);
@@ -44,6 +45,33 @@ Expected<bool> Merge::add(const Partial& partial, uint64_t sequence) {
   member.open.reset();
   CLEW_TRY(merge(member, partial, *whole));
   return true;
+}
+
+Merge::Member& Merge::member_of(const Who& who) {
+  const auto [member, is_new] = members_.try_emplace(who);
+  lives_ += is_new ? 1 : 0;
+  if (is_new && expects_strangers_) {
+    const auto first = members_.lower_bound({who.first, Incarnation{}});
+    const auto second = std::next(first);
+    const bool is_alone = second == members_.end() || second->first.first != who.first;
+    member->second.is_stranger = is_alone;
+  }
+  return member->second;
+}
+
+// Whatever the log and keys have lost: nodes are told so by roots that have it.
+void Merge::note_safe(const std::string& node, const Incarnation& incarnation, Pane safe) {
+  const Who who{node, incarnation};
+  const bool is_known = members_.contains(who);
+  const bool is_forgotten = !is_known && gone_ && safe <= *gone_;
+  if (safe == kNoPane || is_forgotten || (!is_known && members_.size() >= kMembersMax)) return;
+  Member& member = member_of(who);
+  const Pane mark = member.merged.mark();
+  if (safe <= mark) return;
+  const Pane first = mark == PaneSet::kNone ? kNoPane : mark + 1;
+  elsewhere_.push_back({.node = node, .panes = {.first = first, .last = safe}});
+  member.merged.close(safe);
+  member.is_changed = true;
 }
 
 // Of what is not merged the node is asked again, when it says that it was sent.
@@ -187,8 +215,10 @@ void Merge::log_began_anew() {
 
 bool Merge::begin(const std::string& node, const Incarnation& incarnation) {
   if (members_.size() >= kMembersMax) return false;
-  const auto [member, is_new] = members_.try_emplace({node, incarnation});
-  if (is_new) member->second.is_changed = true;
+  const uint64_t before = lives_;
+  Member& member = member_of({node, incarnation});
+  const bool is_new = lives_ != before;
+  if (is_new) member.is_changed = true;
   return is_new;
 }
 
@@ -225,18 +255,19 @@ std::vector<NodeGap> Merge::gaps(
 // and that is whole; but for a life that began in it.
 std::vector<NodeGap> Merge::unsure(Pane known_behind) const {
   std::vector<NodeGap> gaps;
-  if (!lacks_store_ || panes_.empty()) return gaps;
-  if (!knows_lives_ && known_behind != kNoPane)
+  if (panes_.empty()) return gaps;
+  const bool may_be_anybody = lacks_store_ && !knows_lives_;
+  if (may_be_anybody && known_behind != kNoPane)
     gaps.push_back({.node = "", .panes = {.first = kNoPane, .last = known_behind}});
   for (auto life = members_.begin(); life != members_.end();) {
     const std::string& node = life->first.first;
-    bool may_be_there = !knows_lives_;
-    bool is_whole = !begins_anew_;
+    bool may_be_there = may_be_anybody;
+    bool is_whole = !begins_anew_ && !life->second.is_stranger;
     std::optional<Pane> last;
     for (; life != members_.end() && life->first.first == node; ++life) {
       const Member& member = life->second;
       if (!last && member.first != PaneSet::kNone) last = member.first - (is_whole ? 1 : 0);
-      may_be_there = may_be_there || member.was_there;
+      may_be_there = may_be_there || member.was_there || member.is_stranger;
       is_whole = false;
     }
     const Pane most = last.value_or(panes_.begin()->first - 1);
@@ -320,7 +351,7 @@ void Merge::saved() {
 
 Expected<void> Merge::restore(const StoredAnswer& stored) {
   for (const StoredMember& one : stored.members) {
-    Member& member = members_[{one.node, one.incarnation}];
+    Member& member = member_of({one.node, one.incarnation});
     member.merged = PaneSet(one.mark, one.bits);
     member.safe = one.mark;
     member.first = one.first;
@@ -359,13 +390,17 @@ std::vector<MemberMark> Merge::marks(Pane given) const {
   return marks;
 }
 
+void Merge::adopt(const MemberMark& mark) {
+  Member& member = member_of({mark.node, mark.incarnation});
+  member.first = mark.first;
+  member.safe = mark.mark;
+  member.merged = PaneSet(mark.mark, 0);
+  member.is_changed = true;
+}
+
 void Merge::go_on(const Marks& marks) {
-  for (const MemberMark& one : marks.members) {
-    Member& member = members_[{one.node, one.incarnation}];
-    member.first = one.first;
-    member.safe = one.mark;
-    member.merged = PaneSet(one.mark, 0);
-  }
+  for (const MemberMark& one : marks.members)
+    adopt(one);
   if (marks.given != kNoPane) given_ = marks.given;
 }
 
@@ -374,7 +409,7 @@ void Merge::go_on_without_store(const Marks* marks) {
   knows_lives_ = marks != nullptr;
   if (marks == nullptr) return;
   for (const MemberMark& one : marks->members) {
-    Member& member = members_[{one.node, one.incarnation}];
+    Member& member = member_of({one.node, one.incarnation});
     member.was_there = true;
     if (one.mark != kNoPane) member.taken = PaneRange{.first = one.first, .last = one.mark};
   }
@@ -413,6 +448,7 @@ std::vector<std::pair<std::string, Incarnation>> Merge::forget_members(
   }
   for (const Who& who : forgotten)
     members_.erase(who);
+  lives_ += forgotten.size();
   return forgotten;
 }
 

@@ -58,6 +58,9 @@ class Merge {
   void close(const std::string& node, const Incarnation& incarnation, Pane pane);
   // This one and all before it have come; none: nothing has.
   [[nodiscard]] Pane mark(const std::string& node, const Incarnation& incarnation) const;
+  // The node says that this pane and those before it are safe with some root. Those of them that we
+  // lack come no more, and are in take_elsewhere().
+  void note_safe(const std::string& node, const Incarnation& incarnation, Pane safe);
   // It counts. False: that is known.
   bool begin(const std::string& node, const Incarnation& incarnation);
   // It counts no more, and all that it has counted was sent.
@@ -88,11 +91,17 @@ class Merge {
   [[nodiscard]] std::vector<MemberMark> marks(Pane given) const;
   // The same, of a root before. Once, at first.
   void go_on(const Marks& marks);
+  // One of these: what it has of this life is not merged here, and comes no more.
+  void adopt(const MemberMark& mark);
   // What a root before has merged is in its store, which is not here. `marks`: the lives of nodes
   // that it knew; null: nobody knows them. Once, at first.
   void go_on_without_store(const Marks* marks);
   // The same, where not even the query's keys are here: nodes begin anew.
   void begin_without_store(const Marks* marks);
+
+  // Whether a node that comes now may have had lives that a root before us knew and we do not: its
+  // keys may be older than it was.
+  void expect_strangers(bool are_expected) { expects_strangers_ = are_expected; }
 
   // Forgets all tables of given panes but so many; corrections of them come no more.
   void keep(size_t panes);
@@ -108,18 +117,21 @@ class Merge {
   // in which a node was armed it has a part.
   [[nodiscard]] std::vector<NodeGap> gaps(
       Pane given, const std::function<bool(const std::string&, const Incarnation&)>& is_gone) const;
-  // What may be in the store of a root before (go_on_without_store()): from kNoPane to where what
-  // we have of a node begins. Of some node, where nobody knows whose lives there were: up to
-  // `known_behind`.
+  // What may be in the store of a root before (go_on_without_store()), or lost with lives that
+  // nobody knows any more: from kNoPane to where what we have of a node begins. Of some node, where
+  // nobody knows whose lives there were: up to `known_behind`.
   [[nodiscard]] std::vector<NodeGap> unsure(Pane known_behind) const;
-  // How many lives of nodes are known.
-  [[nodiscard]] size_t lives() const { return members_.size(); }
+  // Which lives of nodes are known: another number whenever one begins or is forgotten.
+  [[nodiscard]] uint64_t lives() const { return lives_; }
   // Of all nodes, as each has said last.
   [[nodiscard]] collect::Losses losses() const;
   // Partials of panes that were forgotten: they are in the total alone.
   [[nodiscard]] uint64_t late() const { return late_; }
   // Partials that were left out, since the last time.
   std::vector<NodeGap> take_left_out() { return std::exchange(left_out_, {}); }
+  // What a root before has of nodes and we have not, since the last time; from kNoPane where it is
+  // not known when the node began.
+  std::vector<NodeGap> take_elsewhere() { return std::exchange(elsewhere_, {}); }
   // Partials that came once more.
   [[nodiscard]] uint64_t repeated() const { return repeated_; }
 
@@ -135,7 +147,8 @@ class Merge {
     uint64_t first_part = 0;          // from this entry on.
     std::optional<collect::Losses> losses;
     bool is_changed = false;
-    bool was_there = false;            // A root before has known it, whose store is not here.
+    bool was_there = false;            // A root before has known it, whose store is not here,
+    bool is_stranger = false;          // or may have known one before it.
     std::optional<PaneRange> taken{};  // By roots before that had no store, and given.
   };
   struct Open {
@@ -162,7 +175,10 @@ class Merge {
   bool lacks_store_ = false;  // Of a root before,
   bool knows_lives_ = false;  // and which lives that has known.
   bool begins_anew_ = false;  // Of the first pane of each life a part is missing.
+  bool expects_strangers_ = false;
+  [[nodiscard]] Member& member_of(const Who& who);
   std::map<Who, Member> members_;
+  uint64_t lives_ = 0;
   std::map<Pane, Open> panes_;
   std::optional<aggregate::Table> total_;  // Of single events without rows.
   bool is_total_changed_ = false;
@@ -172,6 +188,7 @@ class Merge {
   uint64_t late_ = 0;
   uint64_t repeated_ = 0;
   std::vector<NodeGap> left_out_;
+  std::vector<NodeGap> elsewhere_;
   std::vector<Pane> unreadable_;  // Of the store. They ascend.
 };
 

@@ -137,18 +137,18 @@ auto fields_of(T& value) {
                     asker, digest, text, name_patterns, labels, epoch_ns, width_ns, gives, lease_ns,
                     limits, log, incarnation, unknown, safe, signature);
   } else if constexpr (std::is_same_v<Plain, NodeQuery>) {
-    auto& [query, revision, state, closed, schema, answered, reason, lost, sequence, merged, last] =
-        value;
+    auto& [query, revision, state, closed, schema, answered, reason, lost, sequence, merged, last,
+           safe] = value;
     return std::tie(query, revision, state, closed, schema, answered, reason, lost, sequence,
-                    merged, last);
+                    merged, last, safe);
   } else if constexpr (std::is_same_v<Plain, Beat>) {
     auto& [node, incarnation, version, labels, want_revision, log, spill_bytes, clock_offset_ns,
            queries] = value;
     return std::tie(node, incarnation, version, labels, want_revision, log, spill_bytes,
                     clock_offset_ns, queries);
   } else if constexpr (std::is_same_v<Plain, Partial>) {
-    auto& [query, revision, node, incarnation, log, pane, previous, table] = value;
-    return std::tie(query, revision, node, incarnation, log, pane, previous, table);
+    auto& [query, revision, node, incarnation, log, pane, previous, safe, table] = value;
+    return std::tie(query, revision, node, incarnation, log, pane, previous, safe, table);
   } else if constexpr (std::is_same_v<Plain, Spilled>) {
     auto& [tenant, node, query, revision, incarnation, pane, table] = value;
     return std::tie(tenant, node, query, revision, incarnation, pane, table);

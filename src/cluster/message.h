@@ -30,8 +30,8 @@
 
 namespace clew::cluster {
 
-inline constexpr uint16_t kMessageVersion = 4;
-// What is kept is the same from this version on: only Status has changed since.
+inline constexpr uint16_t kMessageVersion = 5;
+// What is kept is the same from this version on: only Status, NodeQuery and Partial have changed.
 inline constexpr uint16_t kKeptVersion = 3;
 inline constexpr size_t kQueryTextMax = 64 << 10;
 inline constexpr size_t kChunkBytesMax = 512 << 10;
@@ -168,6 +168,7 @@ struct NodeQuery {
   std::vector<PaneRange> merged{};  // Each is counted in its last pane. They ascend.
   // Of the partials that were sent and that nobody has said are safe: the last one's pane, or none.
   Pane last = kNoPane;
+  Pane safe = kNoPane;  // Of those that a root has said are safe: the last one's pane, or none.
   bool operator==(const NodeQuery&) const = default;
 };
 
@@ -231,6 +232,8 @@ struct Partial {
   // lacks none between: what the log says is not enough, as its servers may lose what they had
   // confirmed.
   Pane previous = kNoPane;
+  // As NodeQuery::safe: whoever lacks some of these lacks what another root has.
+  Pane safe = kNoPane;
   Chunk table{};
   bool operator==(const Partial&) const = default;
 };

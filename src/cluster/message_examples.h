@@ -70,6 +70,7 @@ inline Beat example_beat() {
   beat.queries[1].reason = "no function 'f'";
   beat.queries[1].merged = {{.first = 6, .last = 8}, {.first = 9, .last = 10}};
   beat.queries[1].last = -3;
+  beat.queries[1].safe = -9;
   beat.queries[1].lost = {{.first = -2, .last = -2}, {.first = 0, .last = 5}};
   return beat;
 }
@@ -81,6 +82,7 @@ inline Partial example_partial() {
           .incarnation = example_incarnation(1),
           .pane = 41,
           .previous = 39,
+          .safe = 37,
           .table = example_chunk()};
 }
 

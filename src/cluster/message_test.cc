@@ -45,7 +45,7 @@ TEST(ClusterMessage, HasTheBytesThatItsHeaderSays) {
   const Bytes bytes =
       to_bytes(Again{.query = "q", .revision = 5, .panes = {{.first = -1, .last = 2}}});
   const std::string expected(
-      "\x04\0\x06\0\x01\0\0\0q\x05\0\0\0\0\0\0\0\x01\0\0\0"
+      "\x05\0\x06\0\x01\0\0\0q\x05\0\0\0\0\0\0\0\x01\0\0\0"
       "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x02\0\0\0\0\0\0\0",
       37);
   ASSERT_EQ(bytes.size(), kVersionAt + expected.size());
@@ -109,10 +109,10 @@ TEST(ClusterMessage, OfAnotherVersionOrKindIsRefused) {
   const auto newer = read_as<Want>(sealed(bytes));
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().code, ErrorCode::Refused);
-  EXPECT_EQ(newer.error().message, "the message has version 5; this version of clew reads 4");
+  EXPECT_EQ(newer.error().message, "the message has version 6; this version of clew reads 5");
 }
 
-// Only Status has changed since.
+// What is kept has not changed since.
 TEST(ClusterMessage, OfAVersionBeforeIsReadWhereItIsKept) {
   Bytes bytes = to_bytes(example_want());
   bytes[kVersionAt] = std::byte{kKeptVersion};

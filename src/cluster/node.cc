@@ -285,7 +285,8 @@ void Node::apply(const Control& want) {
 void Node::resume(Task& task) {
   const auto taken = taken_.find({task.want.query, task.want.revision});
   if (taken == taken_.end()) return;
-  task.taken = taken->second;
+  task.taken = taken->second.taken;
+  task.outbox.spill().go_on_behind(taken->second.safe);
   task.ended_in = task.taken;
   task.said.state = NodeState::Closed;
   task.is_wanted_again = true;
@@ -574,6 +575,7 @@ void Node::beat() {
     task.said.merged = spill.merged();
     task.said.sequence = task.outbox.sequence();
     task.said.last = spill.last_sent();
+    task.said.safe = spill.safe();
     NodeQuery& one = said.queries.emplace_back(task.said);
     // Whoever waits for it waits for what was counted.
     const bool is_sent = task.said.closed == task.taken;

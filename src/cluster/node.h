@@ -142,8 +142,12 @@ class Node {
   uint64_t want_revision_ = 0;
   uint64_t log_ = 0;
   bool is_want_known_ = false;
-  std::map<std::string, Task> tasks_;                       // By query.
-  std::map<std::pair<std::string, uint64_t>, Pane> taken_;  // Of tasks that are forgotten.
+  std::map<std::string, Task> tasks_;  // By query.
+  struct Counted {
+    Pane taken = kNoPane;  // Task::taken,
+    Pane safe = kNoPane;   // and Spill::safe().
+  };
+  std::map<std::pair<std::string, uint64_t>, Counted> taken_;  // Of tasks that are forgotten.
   std::vector<Heritage> heritage_;
   size_t next_sender_ = 0;  // Of tasks, and behind these of heritage.
   int64_t next_beat_ns_ = 0;

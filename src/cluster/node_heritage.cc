@@ -103,7 +103,8 @@ void Node::forget_closed() {
       continue;
     }
     if (task.taken != kNoPane && taken_.size() < kTakenMost)
-      taken_[{task.want.query, task.want.revision}] = task.taken;
+      taken_[{task.want.query, task.want.revision}] = {.taken = task.taken,
+                                                       .safe = task.outbox.spill().safe()};
     if (!is_safe) heritage_.push_back({.outbox = std::move(task.outbox)});
     each = tasks_.erase(each);
   }

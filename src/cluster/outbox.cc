@@ -42,6 +42,7 @@ bool Outbox::send(Bus& bus, const Subjects& subjects, const Clock& clock, uint64
     kept->was_tried = true;
     partial.pane = kept->pane;
     partial.previous = spill_.previous_of(*kept);
+    partial.safe = spill_.safe();
     if (!append(bus, subjects, partial, *table)) {
       next_ns_ = clock.monotonic_ns() + kSendRetry;
       return has_sent;

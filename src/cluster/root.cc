@@ -144,7 +144,7 @@ void Root::ask(const Ask& said) {
   renew(asked, said);
   const int64_t now = clock_.monotonic_ns();
   asked.asker_heard_ns = now;
-  if (said.root == leads_as_) {
+  if (said.root == asked.as) {
     asked.rows.forget(said.has_rows);
     note_heard(asked, said.has_rows);
   }
@@ -189,8 +189,10 @@ bool Root::recall(const Ask& said) {
   asked.install_ns = said.install_ns;
   asked.is_announced = false;
   // With the keys of a query that a root before has answered in part.
-  asked.lacks_store = *marks || (!said.root.empty() && said.root != leads_as_);
+  asked.lacks_store = *marks || !said.root.empty();
+  asked.want.has_store = asked.want.has_store || asked.lacks_store;
   if (asked.lacks_store) asked.merge.begin_without_store(*marks ? &**marks : nullptr);
+  asked.merge.expect_strangers(asked.lacks_store);
   // The keys were lost, and what nodes have sent for it was left out.
   if (passed_by_.contains(said.query)) {
     told_log_ += 2;  // Another number, by which they send it again.
@@ -247,7 +249,9 @@ Expected<void> Root::announce() {
 Expected<void> Root::put(std::string_view key, const Bytes& bytes) {
   const std::string bucket = bucket_of(options_.tenant);
   const std::optional<Revised> known = CLEW_TRY(bus_.get(bucket, key));
-  note_put(CLEW_TRY(bus_.put(bucket, key, bytes, known ? known->revision : 0)));
+  const auto revision = bus_.put(bucket, key, bytes, known ? known->revision : 0);
+  note_put(revision);
+  if (!revision) return tl::unexpected(revision.error());
   return {};
 }
 
@@ -266,6 +270,8 @@ void Root::install(Asked& asked) {
     notes_.push_back(fmt::format("query {}: nobody listens any more", asked.want.query));
     end(asked);
   }
+  if (now - asked.begun_ns > static_cast<int64_t>(asked.want.lease_ns))
+    asked.merge.expect_strangers(false);
   if (asked.phase != Phase::Installing) return;
   size_t waited_for = 0;
   size_t armed = 0;
@@ -341,13 +347,14 @@ void Root::give(Asked& asked, Pane up_to) {
   const std::vector<NodeGap> gaps = gaps_of(asked, cut);
   // Behind a root before nobody has said yet what is closed.
   const Pane closed = asked.nodes.empty() ? kNoPane : closed_by_all(asked);
+  const Pane unheard = last_unheard(asked);
   for (const PaneTable& one : asked.merge.take_due(up_to)) {
     asked.begun = std::min(asked.begun.value_or(one.pane), one.pane);
     if (asked.want.gives == Gives::AtEnd) continue;
     give(asked, *one.table,
          {.pane = one.pane,
           .version = one.version,
-          .lacks_nodes = one.pane > closed || has_gap(gaps, one.pane)});
+          .lacks_nodes = one.pane > closed || one.pane <= unheard || has_gap(gaps, one.pane)});
     if (options_.exports != nullptr) asked.fresh[one.pane] = false;
   }
   asked.merge.keep(kPanesKept);
@@ -380,7 +387,7 @@ bool Root::is_listened_to(const Asked& asked) const {
 void Root::send_rows(Asked& asked) {
   const bool has_rows = !asked.out.empty();
   for (RowUpdate& row : std::exchange(asked.out, {})) {
-    row.root = leads_as_;
+    row.root = asked.as;
     row.number = asked.rows.next();
     Bytes bytes = to_bytes(row);
     (void)bus_.publish(subjects_.row(asked.want.query), bytes);

@@ -96,6 +96,7 @@ class Root {
   };
   struct Asked {
     Control want;
+    std::string as{};  // Our name for who asks: each time we take it up its rows are from 1.
     bool is_announced = true;  // Nodes can know it.
     Phase phase = Phase::Installing;
     std::string reason{};          // Of its failure.
@@ -116,7 +117,7 @@ class Root {
     std::deque<Had> unheard{};   // Was sent,
     std::optional<Had> heard{};  // has come, which the next root is to know,
     std::optional<Had> told{};   // and can know.
-    size_t told_lives = 0;       // Of nodes, where there is a store.
+    uint64_t told_lives = 0;     // Merge::lives(), as the key has them.
     bool is_unreadable = false;  // What the store has of it, which stays there as it is.
     bool lacks_store = false;    // What a root before has merged is in its store, which is away.
     std::optional<Phase> stored_phase{};
@@ -150,8 +151,8 @@ class Root {
   static void note_heard(Asked& asked, uint64_t row);
   void forget_read_behind(uint64_t last);
   void put_marks();
-  void put_lives(Asked& asked);
-  void note_put(uint64_t revision);
+  [[nodiscard]] Marks marks_to_tell(const Asked& asked) const;
+  void note_put(const Expected<uint64_t>& revision);
   [[nodiscard]] Expected<std::optional<Marks>> marks_of(const Control& want);
   static void name_what_another_took(Asked& asked, const std::optional<Marks>& marks);
   Expected<void> restore(const StoredAnswer& stored, const std::optional<Marks>& marks);
@@ -187,6 +188,7 @@ class Root {
   void begin_life(const Beat& said);
   void report(Asked& asked, const Beat& said, const NodeQuery& one);
   static void give_events(Asked& asked);
+  static void keep_missing(Asked& asked);
   bool read_partials();
   void follow_log();
   Expected<LogEnds> look_at_log();
@@ -220,6 +222,7 @@ class Root {
   std::vector<NodeGap> gaps_of(const Asked& asked, GapsCut& cut) const;
   std::vector<NodeGap> lasting_gaps_of(const Asked& asked, GapsCut& cut) const;
   [[nodiscard]] Pane known_behind(const Asked& asked) const;
+  [[nodiscard]] Pane last_unheard(const Asked& asked) const;
   static std::vector<NodeGap> dropped_of(const Asked& asked, GapsCut& cut);
   [[nodiscard]] Pane closed_by_all(const Asked& asked) const;
   [[nodiscard]] bool is_alive(const Member& member) const;
@@ -235,11 +238,10 @@ class Root {
   Subjects subjects_;
   int64_t offset_ns_;
   bool leads_ = false;
-  // Since when, as the time of day, and as whom: each time its rows have numbers from 1.
-  int64_t leads_since_ns_ = 0;
-  std::string leads_as_;
+  int64_t leads_since_ns_ = 0;    // As the time of day.
   uint64_t put_revision_ = 0;     // Of the last key that was put.
-  uint64_t leader_revision_ = 0;  // As the key was seen last,
+  uint64_t led_revision_ = 0;     // Of the key of who leads, as we put it last.
+  uint64_t leader_revision_ = 0;  // As it was seen last,
   int64_t patience_ns_ = 0;
   int64_t leader_seen_ns_ = 0;  // and when it was seen to change.
   int64_t renewed_ns_ = 0;      // By us.

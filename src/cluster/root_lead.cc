@@ -30,19 +30,22 @@ void Root::lead() {
   const bool is_ours = leader && leader->root == options_.name;
   if (leads_) (void)look_at_log();
   if (leads_) look_at_want();
-  if (leads_ && *known && !is_ours) {
+  // One before ours: servers have lost ours, and nobody has led since.
+  const bool is_lost = leads_ && !is_ours && key.revision <= led_revision_;
+  if (leads_ && !is_ours && !is_lost) {
     notes_.emplace_back("another root leads");
     leads_ = false;
     end_exports();
   }
   const int64_t takeover_ns = std::max(options_.takeover_ns, patience_ns_);
   const bool is_vacant = key.bytes.empty() || now - leader_seen_ns_ >= takeover_ns;
-  const bool may_lead = is_ours || (is_vacant && (store_ != nullptr || !has_stored_queries()));
+  const bool may_lead =
+      is_ours || is_lost || (is_vacant && (store_ != nullptr || !has_stored_queries()));
   if (!may_lead) return key.bytes.empty() ? void() : stand_by(leader);
   const auto put = bus_.put(bucket_of(options_.tenant), kRootKey,
                             to_bytes(Leader{.root = options_.name}), key.revision);
-  if (put) leader_revision_ = *put;
-  if (put) note_put(*put);
+  if (put) leader_revision_ = led_revision_ = *put;
+  note_put(put);
   if (!put) tell_problem(put.error());
   if (put) renewed_ns_ = now;
   if (put && leads_) problem_.clear();
@@ -110,7 +113,6 @@ Expected<void> Root::take_over() {
   want_revision_ = 0;
   put_revision_ = 0;
   leads_since_ns_ = clock_.monotonic_ns() + offset_ns_;
-  leads_as_ = fmt::format("{}.{}", options_.name, leads_since_ns_);
   has_partials_ = true;
   passed_by_.clear();
   CLEW_TRY(look_at_log());
@@ -198,12 +200,14 @@ Expected<void> Root::go_on(Asked& asked) {
   if (had_store) {
     asked.lacks_store = true;
     asked.merge.go_on_without_store(marks ? &*marks : nullptr);
+    asked.merge.expect_strangers(true);
     return {};
   }
   if (asked.want.gives == Gives::AtEnd)
     asked.lost.emplace_back("what a root without a store had merged before it went away");
   if (!marks) return {};
   asked.merge.go_on(*marks);
+  asked.merge.expect_strangers(true);
   if (marks->given == kNoPane) return {};
   asked.given = marks->given;
   asked.told = Had{.given = marks->given, .members = marks->members};
@@ -215,6 +219,7 @@ Root::Asked& Root::add(const Control& want) {
   asked.want = want;
   asked.merge = Merge(want.gives);
   asked.begun_ns = asked.asker_heard_ns = clock_.monotonic_ns();
+  asked.as = fmt::format("{}.{}", options_.name, asked.begun_ns + offset_ns_);
   return asked;
 }
 
@@ -232,6 +237,7 @@ Expected<void> Root::restore(const StoredAnswer& stored, const std::optional<Mar
   asked.begun = stored.query.begun;
   asked.exported = stored.exported;
   name_what_another_took(asked, marks);
+  asked.merge.expect_strangers(true);
   if (stored.query.given) give(asked, *stored.query.given);
   for (auto& [pane, is_known] : asked.fresh)
     is_known = asked.exported && pane <= *asked.exported;
@@ -239,7 +245,8 @@ Expected<void> Root::restore(const StoredAnswer& stored, const std::optional<Mar
   if (asked.want.is_standing) asked.out.clear();
   // It was to end, or its end has come; where no key is there, a server has lost its disk.
   const bool is_unwanted = known == asked_.end() && want_revision_ != 0;
-  asked.is_announced = want_revision_ != 0;
+  asked.is_announced = want_revision_ != 0 && asked.want.has_store;
+  asked.want.has_store = true;
   const bool is_ending = !stored.query.want.is_wanted || is_unwanted;
   if (is_ending && stored.query.phase != Phase::Installing) end(asked);
   return {};

@@ -63,6 +63,8 @@ bool Root::is_ahead(const Beat& said) const {
 
 void Root::report(Asked& asked, const Beat& said, const NodeQuery& one) {
   if (one.revision != asked.want.revision) return;
+  asked.merge.note_safe(said.node, said.incarnation, one.safe);
+  keep_missing(asked);
   const Pane mark = asked.merge.mark(said.node, said.incarnation);
   const bool lacks_some = mark < one.last && !asked.strangers.contains(said.node);
   const bool has_ended = one.state == NodeState::Closed && !asked.want.is_wanted;
@@ -205,9 +207,18 @@ void Root::take(const Entry& entry) {
   const auto merged = asked->second.merge.add(*partial, entry.sequence);
   asked->second.has_merged = true;
   if (!merged) asked->second.strangers[partial->node] = merged.error().message;
-  for (NodeGap& gap : asked->second.merge.take_left_out())
-    add_gap(asked->second.dropped, std::move(gap));
-  keep_latest(asked->second.dropped, asked->second.cut);
+  keep_missing(asked->second);
+}
+
+// What comes no more.
+void Root::keep_missing(Asked& asked) {
+  for (auto& gaps : {asked.merge.take_left_out(), asked.merge.take_elsewhere()}) {
+    for (const NodeGap& gap : gaps) {
+      add_gap(asked.dropped, gap);
+      asked.has_merged = true;
+    }
+  }
+  keep_latest(asked.dropped, asked.cut);
 }
 
 }  // namespace clew::cluster

@@ -3,6 +3,7 @@
 // each query: which lives of nodes there were, and what whoever asked has of them.
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "cluster/names.h"
@@ -109,32 +110,45 @@ void Root::forget_read_behind(uint64_t last) {
 }
 
 // What is in no store may be forgotten by nodes and the log once whoever asked has it, and the next
-// root knows that.
+// root knows that. Which lives there were is told at once: where our store is away, whoever takes
+// over knows at least whom to miss.
 void Root::put_marks() {
   for (auto& [query, asked] : asked_) {
-    if (store_ != nullptr) put_lives(asked);
-    if (!asked.heard) continue;
-    const auto done = put(mark_key(query), to_bytes(Marks{.revision = asked.want.revision,
-                                                          .given = asked.heard->given,
-                                                          .members = asked.heard->members}));
-    if (!done && is_impossible(done.error())) tell_problem(done.error());
-    if (done || is_impossible(done.error())) asked.told = std::exchange(asked.heard, std::nullopt);
+    const uint64_t lives = asked.merge.lives();
+    const bool has_lives = asked.want.gives != Gives::AtEnd && lives != asked.told_lives;
+    if (!asked.heard && !has_lives) continue;
+    const auto done = put(mark_key(query), to_bytes(marks_to_tell(asked)));
+    if (!done && !is_impossible(done.error())) continue;
+    if (!done && asked.heard) tell_problem(done.error());
+    asked.told_lives = lives;
+    if (asked.heard) asked.told = std::exchange(asked.heard, std::nullopt);
   }
 }
 
-// Where our store is away, whoever takes over knows at least whom to miss.
-void Root::put_lives(Asked& asked) {
-  if (asked.want.gives == Gives::AtEnd || asked.merge.lives() == asked.told_lives) return;
-  const auto done =
-      put(mark_key(asked.want.query),
-          to_bytes(Marks{.revision = asked.want.revision, .members = asked.merge.marks(kNoPane)}));
-  if (done || is_impossible(done.error())) asked.told_lives = asked.merge.lives();
+// By node and life.
+Marks Root::marks_to_tell(const Asked& asked) const {
+  const std::optional<Had>& had = asked.heard ? asked.heard : asked.told;
+  Marks marks{.revision = asked.want.revision,
+              .given = had ? had->given : kNoPane,
+              .members = asked.merge.marks(kNoPane)};
+  if (!had) return marks;
+  const auto who = [](const MemberMark& one) { return std::tie(one.node, one.incarnation); };
+  auto known = had->members.begin();
+  for (MemberMark& one : marks.members) {
+    while (known != had->members.end() && who(*known) < who(one))
+      ++known;
+    if (known != had->members.end() && who(*known) == who(one)) one = *known;
+  }
+  return marks;
 }
 
 // Servers that have elected another leader may lose what they had confirmed; what is put since has
 // these revisions once more.
-void Root::note_put(uint64_t revision) {
-  if (revision > std::exchange(put_revision_, revision)) return;
+// So may one that failed: by its number nobody would see it.
+void Root::note_put(const Expected<uint64_t>& revision) {
+  const bool is_anew = revision ? *revision <= std::exchange(put_revision_, *revision)
+                                : !is_impossible(revision.error());
+  if (!is_anew) return;
   for (auto& [query, asked] : asked_) {
     asked.told_lives = 0;
     if (!asked.heard) asked.heard = asked.told;
@@ -153,11 +167,13 @@ Expected<std::optional<Marks>> Root::marks_of(const Control& want) {
 void Root::name_what_another_took(Asked& asked, const std::optional<Marks>& marks) {
   for (const MemberMark& one : marks ? marks->members : std::vector<MemberMark>()) {
     const Pane mark = asked.merge.mark(one.node, one.incarnation);
+    // Of a life that is not known here there is nothing before it, either; with it begins what is
+    // missing behind it.
+    if (mark == kNoPane) asked.merge.adopt(one);
+    asked.has_merged = true;
     if (one.mark == kNoPane || one.mark <= mark) continue;
-    // Of a life that is not known here there is nothing before it, either.
     const Pane first = mark == kNoPane ? one.first : mark + 1;
     add_gap(asked.dropped, {.node = one.node, .panes = {.first = first, .last = one.mark}});
-    asked.has_merged = true;
   }
   keep_latest(asked.dropped, asked.cut);
 }

@@ -63,7 +63,7 @@ void Root::refuse(const Ask& said, const std::string& reason) {
   (void)bus_.publish(
       subjects_.status(said.query),
       to_bytes(Status{
-          .query = said.query, .phase = Phase::Failed, .reason = reason, .root = leads_as_}));
+          .query = said.query, .phase = Phase::Failed, .reason = reason, .root = options_.name}));
 }
 
 // By the subject it is known who spoke: a server permits nobody another one's.

@@ -107,7 +107,7 @@ void Root::note_unread(const Message& message, const Error& why) {
   if (why.code != ErrorCode::Refused || unread_.size() >= kUnreadMax) return;
   const bool is_beat = message.subject.starts_with(subjects_.beat(""));
   if (message.subject == subjects_.ask()) {
-    const Status said{.query = std::string(kOfStrangers), .root = leads_as_};
+    const Status said{.query = std::string(kOfStrangers), .root = options_.name};
     (void)bus_.publish(subjects_.status(kOfStrangers), to_bytes(said));
   } else if (!is_beat) {
     (void)bus_.publish(subjects_.found(kOfStrangers), to_bytes(Found{}));
@@ -153,6 +153,21 @@ Pane Root::known_behind(const Asked& asked) const {
   const auto lease_ns = static_cast<int64_t>(asked.want.lease_ns);
   return std::min(asked.given.value_or(kNoPane),
                   panes_of(asked.want).number_of(leads_since_ns_ + lease_ns));
+}
+
+// Up to here a node may count that is there and has said nothing of the query; none: none does. One
+// that is not heard any more takes its probes out in time.
+Pane Root::last_unheard(const Asked& asked) const {
+  const auto lease_ns = static_cast<int64_t>(asked.want.lease_ns);
+  Pane last = kNoPane;
+  for (const auto& [node, member] : members_) {
+    const bool is_meant = has_labels(member.last.labels, asked.want.labels);
+    const bool is_unheard =
+        member.heard_ns >= asked.begun_ns - options_.silent_ns && !asked.nodes.contains(node);
+    if (!is_meant || !is_unheard) continue;
+    last = std::max(last, panes_of(asked.want).number_of(member.heard_ns + offset_ns_ + lease_ns));
+  }
+  return last;
 }
 
 // What nodes had no room to keep, of all their lives.
@@ -220,7 +235,7 @@ Status Root::status_of(const Asked& asked) const {
                 .reason = asked.reason,
                 .answered = asked.answered,
                 .asker = asked.want.asker,
-                .root = leads_as_,
+                .root = asked.as,
                 .has_store = store_ != nullptr,
                 .first_row = asked.rows.first(),
                 .rows = asked.rows.last()};

@@ -205,9 +205,11 @@ Expected<Bytes> Spill::table_of(const Kept& kept) {
 }
 
 void Spill::forget(Pane mark) {
+  if (given_up_ && mark >= given_up_->first) safe_ = std::min(mark, given_up_->last);
   if (given_up_ && mark >= given_up_->last) given_up_.reset();
   if (given_up_) given_up_->first = std::max(given_up_->first, mark + 1);
   while (!kept_.empty() && kept_.front().pane <= mark) {
+    safe_ = kept_.front().pane;
     release(kept_.front());
     kept_.pop_front();
   }

@@ -45,6 +45,10 @@ class Spill {
   [[nodiscard]] Pane previous_of(const Kept& kept) const;
   // Of the last one before next(); none: there is none that is not safe.
   [[nodiscard]] Pane last_sent() const;
+  // The last one that has gone because it was safe; none: none has.
+  [[nodiscard]] Pane safe() const { return safe_; }
+  // As safe() was of the one before.
+  void go_on_behind(Pane safe) { safe_ = safe; }
   // Io: its file is not as it was written; the pane is lost.
   [[nodiscard]] static Expected<Bytes> table_of(const Kept& kept);
   // All that is in memory, to files, where there are: the node ends.
@@ -85,6 +89,7 @@ class Spill {
   std::vector<PaneRange> lost_;
   // Were sent, and dropped since: whoever asks for them again lacks them.
   std::optional<PaneRange> given_up_;
+  Pane safe_ = kNoPane;
   std::vector<PaneRange> merged_;
   std::string problem_;
   bool has_told_ = false;

@@ -46,6 +46,19 @@ uint64_t total_of(const Bytes& bytes) {
   return total;
 }
 
+// The node says it to roots that may not have it.
+TEST(Spill, KnowsUpToWhereItWasSafe) {
+  Spill spill({.tenant = "t", .node = "n", .query = "q1", .revision = 2}, kMost, nullptr);
+  for (Pane pane = 3; pane <= 6; ++pane)
+    spill.add(pane, partial(pane));
+  spill.forget(2);
+  EXPECT_EQ(spill.safe(), kNoPane);
+  spill.forget(4);
+  EXPECT_EQ(spill.safe(), 4);
+  spill.forget(9);
+  EXPECT_EQ(spill.safe(), 6);
+}
+
 class Spills : public testing::Test {
  protected:
   void open(uint64_t bytes_max = kMost) {
