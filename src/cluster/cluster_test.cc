@@ -430,6 +430,29 @@ TEST_F(Cluster, SaysThatTheBusDoesNotAnswer) {
   EXPECT_EQ(asker_->rows, truth_);
 }
 
+// A node that waits says for whom; where the bus is away, it does not know.
+TEST_F(Cluster, SaysThatNoRootIsThere) {
+  const testing::Matcher<std::string> is_alone = testing::StartsWith("no root is there: ");
+  const auto notes = [this] { return nodes_["a"]->node.take_notes(); };
+  add_node("a");
+  run(9 * kSecond);
+  EXPECT_THAT(notes(), IsEmpty());
+  run(20 * kSecond);
+  EXPECT_THAT(notes(), ElementsAre(is_alone));
+  add_root("r1");
+  run(20 * kSecond);
+  EXPECT_THAT(notes(), ElementsAre("a root is there"));
+  hub().set_reachable(false);
+  run(20 * kSecond);
+  EXPECT_THAT(notes(), ElementsAre(testing::StartsWith("the bus is not reached")));
+  hub().set_reachable(true);
+  run(20 * kSecond);
+  EXPECT_THAT(notes(), ElementsAre("the bus is reached again"));
+  root_.reset();
+  run(20 * kSecond);
+  EXPECT_THAT(notes(), ElementsAre(is_alone));
+}
+
 // Another version of clew: neither is silent about it.
 TEST_F(Cluster, SaysThatANodeIsOfAnotherVersion) {
   add_root("r1");

@@ -57,6 +57,7 @@ void Node::turn() {
   look_at_bus();
   while (const std::optional<Message> message = bus_.next())
     hear(*message);
+  look_for_root();
   if (!is_want_known_ && was_connected_ && clock_.monotonic_ns() >= next_read_ns_) read_want();
   expire();
   rearm();
@@ -65,18 +66,6 @@ void Node::turn() {
   send_all();
   forget_closed();
   if (wants_beat_ || clock_.monotonic_ns() >= next_beat_ns_) beat();
-}
-
-void Node::look_at_bus() {
-  const bool is_connected = bus_.is_connected();
-  if (std::exchange(was_connected_, is_connected) == is_connected) return;
-  notes_.emplace_back(is_connected
-                          ? "the bus is reached again"
-                          : "the bus is not reached: what is counted is kept, and sent later");
-  if (!is_connected) return;
-  // What was said meanwhile was said to nobody.
-  is_want_known_ = false;
-  wants_beat_ = true;
 }
 
 int64_t Node::next_ns() const {
@@ -283,10 +272,10 @@ void Node::apply(const Control& want) {
 
 // The same query had ended here: what it has left to send goes on with it.
 void Node::resume(Task& task) {
-  const auto taken = taken_.find({task.want.query, task.want.revision});
-  if (taken == taken_.end()) return;
-  task.taken = taken->second.taken;
-  task.outbox.spill().go_on_behind(taken->second.safe);
+  const auto known = counted_.find({task.want.query, task.want.revision});
+  if (known == counted_.end()) return;
+  task.taken = known->second.taken;
+  task.outbox.spill().go_on_behind(known->second.safe);
   task.ended_in = task.taken;
   task.said.state = NodeState::Closed;
   task.is_wanted_again = true;
@@ -535,27 +524,6 @@ void Node::send(Task& task, int64_t until_ns) {
   const Pane closed = task.outbox.spill().next() == nullptr ? task.taken : task.outbox.sent();
   if (closed > task.said.closed) task.said.closed = closed;
   if (has_sent) wants_beat_ = true;
-}
-
-// What is not permitted is tried again, in case that changes, and told once.
-void Node::tell_refusal(const Error& error) {
-  if (error.code != ErrorCode::Refused || error.message == refusal_) return;
-  refusal_ = error.message;
-  notes_.push_back("the server does not permit what a node does: " + error.message);
-}
-
-void Node::tell_problem(const std::string& about, const Error& error) {
-  if (error.code == ErrorCode::Refused) return tell_refusal(error);
-  complain(about, error.message);
-}
-
-// For people: once, until it goes right again or goes wrong in another way.
-void Node::complain(const std::string& about, const std::string& problem) {
-  if (problem.empty()) {
-    complaints_.erase(about);
-  } else if (std::exchange(complaints_[about], problem) != problem) {
-    notes_.push_back(fmt::format("{}: {}", about, problem));
-  }
 }
 
 void Node::beat() {

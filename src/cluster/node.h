@@ -91,6 +91,11 @@ class Node {
     int64_t ended_ns = 0;
     int64_t pause_ns = 0;  // Before a session that was lost is begun again.
   };
+  // Of a query and a revision whose task is forgotten.
+  struct Counted {
+    Pane taken = kNoPane;  // Task::taken,
+    Pane safe = kNoPane;   // and Spill::safe().
+  };
   // What a node with our name and our folder had counted before us.
   struct Heritage {
     Outbox outbox;
@@ -100,6 +105,7 @@ class Node {
 
   Expected<void> inherit();
   void look_at_bus();
+  void look_for_root();
   void hear(const Message& message);
   void hear(const Again& again);
   void forget(const SafePanes& safe);
@@ -143,16 +149,14 @@ class Node {
   uint64_t log_ = 0;
   bool is_want_known_ = false;
   std::map<std::string, Task> tasks_;  // By query.
-  struct Counted {
-    Pane taken = kNoPane;  // Task::taken,
-    Pane safe = kNoPane;   // and Spill::safe().
-  };
-  std::map<std::pair<std::string, uint64_t>, Counted> taken_;  // Of tasks that are forgotten.
+  std::map<std::pair<std::string, uint64_t>, Counted> counted_;
   std::vector<Heritage> heritage_;
   size_t next_sender_ = 0;  // Of tasks, and behind these of heritage.
   int64_t next_beat_ns_ = 0;
   int64_t next_read_ns_ = 0;  // Of what is wanted, where that is not known.
   int64_t heard_ns_;          // When a root answered last.
+  int64_t reached_ns_ = 0;    // When the bus was reached again.
+  bool has_root_ = true;      // As it was told last; at first nobody is told.
   int64_t root_offset_ns_ = 0;
   bool was_connected_ = false;
   bool wants_beat_ = true;

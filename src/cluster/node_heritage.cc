@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kHeritageWait = 60 * kSecond;
 constexpr int64_t kHeritageAgain = 5 * kSecond;
 constexpr int64_t kSafeWait = 2 * kSecond;  // Its last beat may be lost.
-constexpr size_t kTakenMost = 10'000;
+constexpr size_t kCountedMost = 10'000;
 
 }  // namespace
 
@@ -102,9 +102,9 @@ void Node::forget_closed() {
       ++each;
       continue;
     }
-    if (task.taken != kNoPane && taken_.size() < kTakenMost)
-      taken_[{task.want.query, task.want.revision}] = {.taken = task.taken,
-                                                       .safe = task.outbox.spill().safe()};
+    if (task.taken != kNoPane && counted_.size() < kCountedMost)
+      counted_[{task.want.query, task.want.revision}] = {.taken = task.taken,
+                                                         .safe = task.outbox.spill().safe()};
     if (!is_safe) heritage_.push_back({.outbox = std::move(task.outbox)});
     each = tasks_.erase(each);
   }
