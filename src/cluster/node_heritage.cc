@@ -102,9 +102,10 @@ void Node::forget_closed() {
       ++each;
       continue;
     }
-    if (task.taken != kNoPane && counted_.size() < kCountedMost)
+    if (task.taken != kNoPane && counted_.size() < kCountedMost) {
       counted_[{task.want.query, task.want.revision}] = {.taken = task.taken,
                                                          .safe = task.outbox.spill().safe()};
+    }
     if (!is_safe) heritage_.push_back({.outbox = std::move(task.outbox)});
     each = tasks_.erase(each);
   }
