@@ -18,6 +18,7 @@
 #include "engine/takeable.h"
 #include "inline/attachment.h"
 #include "inline/is_recorded.h"
+#include "ledger/session.h"
 #include "query/cause.h"
 #include "query/fields.h"
 #include "query/print.h"
@@ -523,9 +524,7 @@ Expected<std::string> leave_recorded(pid_t pid, const inline_::ArenaInfo& before
       pid);
 }
 
-}  // namespace
-
-Expected<std::string> remove_probes(pid_t pid, bool force) {
+Expected<std::string> remove_told(pid_t pid, bool force) {
   const std::optional<inline_::ArenaInfo> before = inline_::look_at(pid);
   if (before && inline_::is_recorded(pid)) {
     return leave_recorded(pid, *before);
@@ -551,6 +550,17 @@ Expected<std::string> remove_probes(pid_t pid, bool force) {
                         report.foreign_patches);
   }
   return text + others_in(pid, report.strangers);
+}
+
+}  // namespace
+
+Expected<std::string> remove_probes(pid_t pid, bool force) {
+  ledger::Session session = CLEW_TRY(ledger::Session::open(
+      {.text = force ? "--force" : "", .text_name = "", .warn = ledger::warn_on_standard_error}));
+  CLEW_TRY(session.begin({.processes = {pid}}));
+  Expected<std::string> removed = remove_told(pid, force);
+  session.end(removed);
+  return removed;
 }
 
 }  // namespace clew::engine

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "engine/processes.h"
 #include "engine/stop_signal.h"
 #include "engine/uprobe_sites.h"
+#include "ledger/session.h"
 #include "plan/held.h"
 #include "query/print.h"
 #include "query/query.h"
@@ -40,8 +42,10 @@ class Run {
  public:
   Run(const Request& request, Compiled compiled, output::RowSink& sink, Notices& notices);
 
+  [[nodiscard]] ledger::Scope scope() const;
   Expected<void> arm(int stop_descriptor);
   void answer(int stop_descriptor) { session_->note(session_->answer(stop_descriptor)); }
+  [[nodiscard]] ledger::Counts counts(bool is_stopped);
   // Removes the probes and gives the rest of the answer. Errors: what went wrong since arm().
   Expected<Outcome> close(int stop_descriptor);
 
@@ -92,6 +96,15 @@ Run::Run(const Request& request, Compiled compiled, output::RowSink& sink, Notic
                      .later = compiled_.later,
                      .progress = [this](const std::string& text) { notices_.progress(text); }},
       std::move(compiled_.tracees));
+}
+
+ledger::Scope Run::scope() const {
+  std::set<pid_t> pids = processes_ ? processes_->pids() : std::set<pid_t>();
+  for (const KernelTracee* const each : {compiled_.kernel.get(), compiled_.uprobes.get()})
+    if (each != nullptr) pids.insert(each->scope().pids.begin(), each->scope().pids.end());
+  return {.processes = {pids.begin(), pids.end()},
+          .is_kernel = compiled_.kernel != nullptr,
+          .is_new = request_.follow_forks || compiled_.launched || compiled_.later};
 }
 
 Expected<void> Run::arm(int stop_descriptor) {
@@ -297,6 +310,18 @@ Expected<Outcome> Run::close(int stop_descriptor) {
   return compiled_.launched ? end_of_command(stop_descriptor) : Outcome{};
 }
 
+ledger::Counts Run::counts(bool is_stopped) {
+  const collect::Losses losses = session_->losses();
+  const auto sum_of = [](const collect::Causes& causes) {
+    return std::accumulate(causes.begin(), causes.end(), uint64_t{0},
+                           [](uint64_t sum, const auto& cause) { return sum + cause.second; });
+  };
+  ledger::Counts counts{
+      .is_stopped = is_stopped, .missed = sum_of(losses.missed), .dropped = sum_of(losses.dropped)};
+  if (request_.panes == nullptr) counts.rows = session_->rows_given();
+  return counts;
+}
+
 void Run::give_graph() {
   if (recorder_) request_.graph->take(recorder_->finish(compiled_.lowered.clock.epoch_ns));
 }
@@ -323,19 +348,35 @@ Outcome Run::end_of_command(int stop_descriptor) {
               has_ended || is_told ? kEndTimeout : std::chrono::milliseconds{0})};
 }
 
-}  // namespace
-
-Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSink& sink,
-                      Notices& notices) {
+Expected<Outcome> run_told(const Request& request, int stop_descriptor, output::RowSink& sink,
+                           Notices& notices, ledger::Session& told) {
   Compiled compiled = CLEW_TRY(compile(request, notices, stop_descriptor));
   if (request.accept_query) CLEW_TRY(request.accept_query(compiled.query));
   const query::Query& answered =
       compiled.joined && !compiled.in_place ? compiled.joined->stages[0].rest : compiled.plan.query;
   if (request.accept) CLEW_TRY(request.accept(answer::columns_of(answered)));
   Run run(request, std::move(compiled), sink, notices);
+  CLEW_TRY(told.begin(run.scope()));
   CLEW_TRY(run.arm(stop_descriptor));
   run.answer(stop_descriptor);
-  return run.close(stop_descriptor);
+  const bool is_stopped = has_stop_signal(stop_descriptor);
+  Expected<Outcome> outcome = run.close(stop_descriptor);
+  told.count(run.counts(is_stopped));
+  return outcome;
+}
+
+}  // namespace
+
+Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSink& sink,
+                      Notices& notices) {
+  ledger::Session told = CLEW_TRY(ledger::Session::open(
+      {.text = request.text.text,
+       .text_name = request.text.name,
+       .processes = request.processes.pids,
+       .warn = [&notices](std::string_view text) { notices.warning(text); }}));
+  Expected<Outcome> outcome = run_told(request, stop_descriptor, sink, notices, told);
+  told.end(outcome);
+  return outcome;
 }
 
 }  // namespace clew::engine

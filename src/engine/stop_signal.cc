@@ -3,10 +3,16 @@
 
 #include <csignal>
 
+#include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 namespace clew::engine {
+
+bool has_stop_signal(int stop_descriptor) {
+  pollfd readable{stop_descriptor, POLLIN, 0};
+  return poll(&readable, 1, 0) > 0 && readable.revents != 0;
+}
 
 bool pass_on_signal(int stop_descriptor, std::span<const pid_t> commands) {
   bool is_passed_on = false;

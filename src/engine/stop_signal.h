@@ -9,6 +9,8 @@
 
 namespace clew::engine {
 
+// Whether one waits there.
+bool has_stop_signal(int stop_descriptor);
 // Takes the signals that wait in this signalfd; sends one that a process has sent on to these, and
 // is true then.
 bool pass_on_signal(int stop_descriptor, std::span<const pid_t> commands);

@@ -40,6 +40,7 @@
 #include "inline/stopped_target.h"
 #include "inline/stuck_thread.h"
 #include "inline/vdso_load.h"
+#include "ledger/site_rules.h"
 #include "runtime/blob.h"
 
 namespace clew::inline_ {
@@ -332,6 +333,7 @@ bool has_rdtscp() {
 Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
   constexpr unsigned kTriesMax = 3;
   CLEW_TRY(check_process(pid));
+  CLEW_TRY(ledger::check_program(pid));
   if (options.region.size_log2 < 10 || options.region.size_log2 > kRegionSizeLog2Max) {
     return fail(ErrorCode::Limit, fmt::format("a region of 2^{} bytes is not between 2^10 and 2^{}",
                                               options.region.size_log2, kRegionSizeLog2Max));

@@ -207,6 +207,7 @@ void Session::fire(uint16_t source) {
 // --- rows --------------------------------------------------------------------------------------
 
 void Session::ToSink::take(answer::RowBatch& rows) {
+  rows_given_ += rows.size();
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::span<aggregate::Value> row = rows.at(i);
     if (!version_) {

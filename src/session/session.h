@@ -89,6 +89,8 @@ class Session {
   // The rest of the answer. Errors: what was noted.
   Expected<void> finish();
 
+  // To the sink, so far.
+  [[nodiscard]] uint64_t rows_given() const { return to_sink_.rows_given(); }
   // Of all sources so far, and what is beside them.
   collect::Losses losses();
   // Without what is counted where they are joined: whoever reads their file joins them anew.
@@ -161,11 +163,13 @@ class Session {
     // A last column of the rows that follow.
     void set_version(uint64_t version) { version_ = static_cast<int64_t>(version); }
     void forget_version() { version_.reset(); }
+    [[nodiscard]] uint64_t rows_given() const { return rows_given_; }
 
    private:
     output::RowSink& sink_;
     std::optional<int64_t> version_;
     std::vector<aggregate::Value> row_;
+    uint64_t rows_given_ = 0;
   };
 
   Input input_;

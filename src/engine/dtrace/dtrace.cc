@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -24,9 +25,11 @@
 #include "engine/dtrace/request.h"
 #include "engine/dtrace/script_compiler.h"
 #include "engine/dtrace/script_types.h"
+#include "engine/stop_signal.h"
 #include "engine/uprobe_locks.h"
 #include "engine/uprobe_places.h"
 #include "isa/print.h"
+#include "ledger/session.h"
 #include "output/d/listing.h"
 #include "output/d/options.h"
 #include "output/d/script_tables.h"
@@ -79,8 +82,8 @@ kernel::MachinePrograms programs_of(const CompiledScript& compiled, pid_t target
 // One run. The functions are called in the order of their declaration.
 class DtraceRun {
  public:
-  DtraceRun(const DtraceRequest& request, int stop_descriptor)
-      : request_(request), stop_descriptor_(stop_descriptor) {}
+  DtraceRun(const DtraceRequest& request, int stop_descriptor, ledger::Session& told)
+      : request_(request), stop_descriptor_(stop_descriptor), told_(told) {}
 
   Expected<int> run();
 
@@ -105,9 +108,11 @@ class DtraceRun {
   Expected<void> end(DtraceConsumer& consumer);
   Expected<void> trace(DtraceConsumer& consumer);
   [[nodiscard]] bool is_over(const DtraceConsumer& consumer) const;
+  Expected<void> begin_session();
 
   const DtraceRequest& request_;
   int stop_descriptor_;
+  ledger::Session& told_;
   std::shared_ptr<inline_::LeaveTime> leave_time_ =  // Of all processes together.
       std::make_shared<inline_::LeaveTime>(inline_::LeaveTime::kUsual);
   DtraceConsole console_;
@@ -403,6 +408,27 @@ Expected<void> DtraceRun::end(DtraceConsumer& consumer) {
   return {};
 }
 
+Expected<void> DtraceRun::begin_session() {
+  std::vector<std::string> names;
+  std::vector<std::string> texts;
+  for (const CompiledProgram& program : compiled_->programs) {
+    if (program.is_script) names.push_back(program.name);
+    texts.push_back(program.text);
+  }
+  told_.set_text(fmt::format("{}", fmt::join(texts, "\n")),
+                 fmt::format("{}", fmt::join(names, ", ")));
+  std::set<pid_t> pids(commands_.pids().begin(), commands_.pids().end());
+  ledger::Scope scope{.is_new = !request_.commands.empty() || LateProbes::may_come(*compiled_)};
+  for (const kernel::MachineEnabling& enabling : compiled_->enablings) {
+    const kernel::Probe& probe = enabling.probe;
+    if (probe.pid != 0) pids.insert(static_cast<pid_t>(probe.pid));
+    if (probe.is_everywhere) scope.is_new = true;
+    if (probe.pid == 0 && probe.kind != kernel::AttachKind::Host) scope.is_kernel = true;
+  }
+  scope.processes.assign(pids.begin(), pids.end());
+  return told_.begin(scope);
+}
+
 Expected<void> DtraceRun::check_options() const {
   for (const auto& [name, value] : request_.options) {
     if (name == "format") CLEW_TRY(check_format_name(value));
@@ -458,11 +484,13 @@ Expected<int> DtraceRun::answer() {
   tell_programs();
   if (request_.compile_only) return kAnswered;
   CLEW_TRY(begin_tables());
+  CLEW_TRY(begin_session());
   CLEW_TRY(enable());
   DtraceConsumer consumer(*compiled_, catalogue_,
                           {*session_, inline_probes_, spaces_, commands_.first_pid()}, console_,
                           {.sink = sink_.get(), .tables = tables_ ? &*tables_ : nullptr});
   const Expected<void> traced = trace(consumer);
+  told_.count({.is_stopped = has_stop_signal(stop_descriptor_)});
   CLEW_TRY(end(consumer));
   int status =
       consumer.is_over() ? static_cast<int>(session_->shared().exit_code & 0xFF) : kAnswered;
@@ -474,12 +502,27 @@ Expected<int> DtraceRun::answer() {
   return status;
 }
 
+Expected<int> trace(const DtraceRequest& request, int stop_descriptor) {
+  std::vector<std::string> words;
+  for (const DtraceProgram& program : request.programs)
+    words.push_back((program.is_file ? "-s " : "") + program.text);
+  ledger::Session told = CLEW_TRY(ledger::Session::open(
+      {.text = fmt::format("{}", fmt::join(words, "\n")),
+       .text_name = "",
+       .processes = request.pids,
+       .warn = [](std::string_view text) { fmt::print(stderr, "dtrace: {}\n", text); }}));
+  Expected<int> status = DtraceRun(request, stop_descriptor, told).run();
+  // Listing or compiling alone, it has touched nothing, and a mistake in it is nobody's business.
+  if (!request.is_list && !request.compile_only) told.end(status);
+  return status;
+}
+
 }  // namespace
 
 int run_dtrace(const DtraceRequest& request, int stop_descriptor) {
   const bool is_trace = request.product == DtraceRequest::Product::Trace;
   const Expected<int> status =
-      is_trace ? DtraceRun(request, stop_descriptor).run() : write_provider_files(request);
+      is_trace ? trace(request, stop_descriptor) : write_provider_files(request);
   if (status) return *status;
   fmt::print(stderr, "dtrace: {}\n", status.error().message);
   return kFailed;

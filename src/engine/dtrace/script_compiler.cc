@@ -257,6 +257,7 @@ Expected<void> ScriptCompiler::take_text(const DtraceProgram& program) {
   options_ = options_of(program);
   std::string text = program.is_file ? CLEW_TRY(content_of(program)) : program.text;
   if (request_.preprocess || has_option("cpp")) text = CLEW_TRY(preprocessed(text));
+  compiled.text = text;
   text_ = std::move(text);
   return add_definitions(text_);
 }

@@ -22,6 +22,7 @@ namespace clew::engine {
 struct CompiledProgram {
   std::string name;                  // What messages call it: the file, or the text.
   bool is_script = false;            // -s
+  std::string text{};                // As it was compiled.
   uint64_t matched = 0;              // Pairs of clause and probe.
   query::d::Stability probes{};      // Of the least stable one.
   query::d::Stability statements{};  // Of all that its clauses name.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/record/ask_group.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -13,6 +15,7 @@
 #include "base/nearest.h"
 #include "engine/record/snap_connection.h"
 #include "engine/record/snap_requests.h"
+#include "ledger/session.h"
 #include "recorder/save_snap.h"
 #include "recorder/snap.h"
 
@@ -70,13 +73,17 @@ Expected<void> take(SnapConnection& from, const std::string& folder, GroupSnaps&
   return {};
 }
 
-}  // namespace
-
-Expected<GroupSnaps> ask_group(const std::string& group, const std::string& folder) {
+Expected<GroupSnaps> ask_told(const std::string& group, const std::string& folder,
+                              ledger::Session& session) {
   CLEW_TRY(recorder::check_snap_folder(folder));
   const std::vector<RecorderSocket> sockets = our_groups();
   std::vector<SnapConnection> connections = connect_to(group, sockets);
   if (connections.empty()) return no_group(group, sockets);
+  // Whom these record is in what they have told themselves.
+  std::vector<pid_t> recorders(connections.size());
+  std::transform(connections.begin(), connections.end(), recorders.begin(),
+                 [](const SnapConnection& one) { return one.recorder(); });
+  CLEW_TRY(session.begin({.processes = std::move(recorders)}));
   GroupSnaps taken;
   const auto add_problem = [&taken](const SnapConnection& of, const Error& error) {
     taken.problems.push_back(fmt::format("recorder {}: {}", of.recorder(), error.message));
@@ -90,6 +97,18 @@ Expected<GroupSnaps> ask_group(const std::string& group, const std::string& fold
     const Expected<void> got = take(*one, folder, taken);
     if (!got) add_problem(*one, got.error());
   }
+  return taken;
+}
+
+}  // namespace
+
+Expected<GroupSnaps> ask_group(const std::string& group, const std::string& folder) {
+  ledger::Session session = CLEW_TRY(
+      ledger::Session::open({.text = fmt::format("snaps of the group {} to {}", group, folder),
+                             .text_name = "",
+                             .warn = ledger::warn_on_standard_error}));
+  Expected<GroupSnaps> taken = ask_told(group, folder, session);
+  session.end(taken);
   return taken;
 }
 

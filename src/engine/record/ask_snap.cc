@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "engine/record/snap_connection.h"
 #include "inline/is_recorded.h"
+#include "ledger/session.h"
 #include "recorder/save_snap.h"
 #include "recorder/snap.h"
 #include "target/process.h"
@@ -82,18 +83,30 @@ Expected<SnapConnection> connect_to_recorder(pid_t process, pid_t recorder) {
                           process, tracer ? target::program_name(*tracer) : "another", recorder));
 }
 
-}  // namespace
-
-Expected<std::string> ask_snap(const SnapRequest& request) {
+Expected<std::string> ask_told(const SnapRequest& request, ledger::Session& session) {
   CLEW_TRY(recorder::check_snap_folder(request.directory));
   const pid_t recorder = CLEW_TRY(tracer_of(request.process));
   SnapConnection connection = CLEW_TRY(connect_to_recorder(request.process, recorder));
+  CLEW_TRY(session.begin({.processes = {request.process}}));
   const StepTime time;
   CLEW_TRY(connection.ask(request.process));
   const std::vector<recorder::Snap> snaps = CLEW_TRY(connection.answer());
   log_step(request.process, "its recorder ({}) answered in {:.1f} ms", recorder, time.ms());
   if (snaps.empty()) return not_recorded(request.process);
   return recorder::save_snap(request.directory, snaps.front());
+}
+
+}  // namespace
+
+Expected<std::string> ask_snap(const SnapRequest& request) {
+  ledger::Session session =
+      CLEW_TRY(ledger::Session::open({.text = "a snap to " + request.directory,
+                                      .text_name = "",
+                                      .processes = {request.process},
+                                      .warn = ledger::warn_on_standard_error}));
+  Expected<std::string> path = ask_told(request, session);
+  session.end(path);
+  return path;
 }
 
 }  // namespace clew::engine

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/epoll.h>
 
 #include "base/clock_ns.h"
@@ -31,6 +32,7 @@
 #include "engine/record/watch.h"
 #include "inline/attachment.h"
 #include "inline/loader.h"
+#include "ledger/session.h"
 #include "recorder/save_snap.h"
 #include "recorder/snap.h"
 #include "target/process.h"
@@ -67,9 +69,10 @@ Expected<void> check_privileges(pid_t pid) {
 
 class Recorder final : public WatchListener {
  public:
-  Recorder(const RecordRequest& request, Notices& notices)
+  Recorder(const RecordRequest& request, Notices& notices, ledger::Session& session)
       : request_(request),
         notices_(notices),
+        session_(session),
         files_(request.each_iteration ? recorder::Loops::Each : recorder::Loops::Once,
                request.by_guards ? recorder::FrontEnd::Guards : recorder::FrontEnd::Copies,
                request.cache_directory),
@@ -84,6 +87,7 @@ class Recorder final : public WatchListener {
     inline_::Launched launched = CLEW_TRY(
         inline_::Launched::start({.command = request_.command, .failed_with = &failed_with_}));
     command_ = launched.pid();
+    CLEW_TRY(session_.begin({.processes = {command_}, .is_new = request_.follows}));
     CLEW_TRY(conditions_.start(command_));
     allow_many_files();
     if (!CLEW_TRY(record({command_, false, request_.command}))) {
@@ -220,6 +224,7 @@ class Recorder final : public WatchListener {
     const target::Process who = CLEW_TRY(target::read_process(pid));
     Stops stops = CLEW_TRY(Stops::open(Stops::EndedBy::KillAndTerminal));
     const auto is_over = [&stops] { return stops.look_ended_by() != 0; };
+    CLEW_TRY(session_.begin({.processes = {pid}, .is_new = request_.follows}));
     CLEW_TRY(conditions_.start(pid));
     CLEW_TRY(conditions_.wait(is_over));
     if (is_over()) return 0;
@@ -358,6 +363,7 @@ class Recorder final : public WatchListener {
 
   const RecordRequest& request_;
   Notices& notices_;
+  ledger::Session& session_;
   std::optional<SnapRequests> requests_;
   FileDescriptor door_;  // epoll(7), of the requests and the conditions.
   ModuleFiles files_;
@@ -371,11 +377,27 @@ class Recorder final : public WatchListener {
   RecordedProcesses recorded_;
 };
 
+Expected<ledger::Session> open_session(const RecordRequest& request, Notices& notices) {
+  std::vector<pid_t> processes;
+  if (request.process != 0) processes.push_back(request.process);
+  std::string text = fmt::format("{}", fmt::join(request.command, " "));
+  for (const recorder::Condition& condition : request.conditions)
+    text += "\n" + condition.query;
+  return ledger::Session::open(
+      {.text = std::move(text),
+       .text_name = "",
+       .processes = std::move(processes),
+       .warn = [&notices](std::string_view warning) { notices.warning(warning); }});
+}
+
 }  // namespace
 
 tl::expected<int, NotRecorded> record(const RecordRequest& request, Notices& notices) {
-  Recorder recorder(request, notices);
+  auto session = open_session(request, notices);
+  if (!session) return tl::unexpected(NotRecorded{std::move(session.error()), std::nullopt});
+  Recorder recorder(request, notices, *session);
   Expected<int> status = request.process != 0 ? recorder.run_in_process() : recorder.run();
+  session->end(status);
   if (status) return *status;
   return tl::unexpected(NotRecorded{std::move(status.error()), recorder.failed_with()});
 }
