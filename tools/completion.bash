@@ -32,6 +32,8 @@ _clew_options() {
     examples) echo "--show --json -v --verbose" ;;
     ps) echo "--json -v --verbose" ;;
     detach) echo "--force -v --verbose" ;;
+    bug-report) echo "-o --output -v --verbose" ;;
+    log) echo "--since --pid --user --last --json -v --verbose" ;;
     cpu | net) echo "$named --take" ;;
     exec) echo "$named" ;;
     files) echo "$named --path --take" ;;
@@ -79,11 +81,11 @@ _clew() {
   local verb="" word
   COMPREPLY=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | node | root | key | results | cluster | examples | ps | detach | \
+    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | node | root | key | results | cluster | examples | ps | detach | log | bug-report | \
       cpu | exec | files | leaks | locks | net | offcpu | slow | sql | syscalls | throws | top) verb="$word" && break ;; esac
   done
   if [[ -z $verb ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor node root key results cluster examples ps detach \
+    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor node root key results cluster examples ps detach log bug-report \
       cpu exec files leaks locks net offcpu slow sql syscalls throws top --help --version" -- "$current")
     return
   fi

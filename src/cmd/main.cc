@@ -28,7 +28,7 @@ struct Verb {
   std::string_view summary;
 };
 
-constexpr std::array<Verb, 16> kVerbs = {{
+constexpr std::array<Verb, 18> kVerbs = {{
     {"run", run_verb, "answer a query about running processes"},
     {"dtrace", dtrace_verb, "run D scripts, as DTrace does"},
     {"record", record_verb, "have a command or process record what it does, for its first crash"},
@@ -45,6 +45,8 @@ constexpr std::array<Verb, 16> kVerbs = {{
     {"doctor", doctor_verb, "check this machine, and a process"},
     {"ps", ps_verb, "show which processes are traced"},
     {"detach", detach_verb, "remove probes that a killed session left"},
+    {"log", log_verb, "show who traced what"},
+    {"bug-report", bug_report_verb, "write a file for a bug report"},
 }};
 
 // `named`: those that are queries and scripts.

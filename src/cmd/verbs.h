@@ -24,6 +24,8 @@ int key_verb(int argument_count, const char* const* arguments);
 int cluster_verb(int argument_count, const char* const* arguments);
 int results_verb(int argument_count, const char* const* arguments);
 int ps_verb(int argument_count, const char* const* arguments);
+int log_verb(int argument_count, const char* const* arguments);
+int bug_report_verb(int argument_count, const char* const* arguments);
 int detach_verb(int argument_count, const char* const* arguments);
 
 }  // namespace clew::cmd
