@@ -222,6 +222,16 @@ TEST_F(Ledgers, DamagedLinesAreCountedAndHideNoOthers) {
   EXPECT_EQ(told.damaged_lines, 2U);
 }
 
+// Between its last line and the removal of its mark a session can be killed, too.
+TEST_F(Ledgers, AnEndThatWasToldStands) {
+  Session session = open("q");
+  ASSERT_TRUE(session.begin({}));
+  session.end(nullptr);
+  const Ending killed{.session = read().sessions.at(0).beginning.session, .status = Status::Killed};
+  std::ofstream(folder() + "/" + kSessionsFile, std::ios::app) << line_of(killed);
+  EXPECT_EQ(read().sessions.at(0).ending->status, Status::Ended);
+}
+
 TEST_F(Ledgers, AFolderThatIsNotThereHasNoSessions) {
   EXPECT_THAT(read().sessions, IsEmpty());
 }

@@ -109,7 +109,7 @@ std::string shown_who(const Who& who) {
   const auto shown = [](const std::string& name, uid_t uid) {
     return name.empty() ? fmt::format("uid {}", uid) : one_line(name, kNameBytesMax);
   };
-  const std::string user = shown(who.user, who.uid);
+  std::string user = shown(who.user, who.uid);
   if (who.login_uid && *who.login_uid != who.uid)
     return fmt::format("{} as {}", shown(who.login_user, *who.login_uid), user);
   if (who.sudo_user.empty()) return user;

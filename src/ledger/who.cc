@@ -42,7 +42,7 @@ std::optional<uid_t> login_uid() {
 // CLOCK_REALTIME of a moment that is counted in clock ticks after the machine's boot.
 int64_t time_of_ticks(uint64_t ticks) {
   constexpr int64_t kSecond = 1'000'000'000;
-  const long per_second = sysconf(_SC_CLK_TCK);
+  const auto per_second = sysconf(_SC_CLK_TCK);
   if (per_second <= 0) return 0;
   const int64_t booted = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
   return booted + static_cast<int64_t>(ticks) * (kSecond / per_second);
