@@ -108,7 +108,9 @@ void Session::end(const Error* problem) {
                 .dropped = counts_.dropped};
   if (counts_.is_stopped) ending.status = Status::Stopped;
   if (problem != nullptr) {
-    ending.status = has_begun_ ? Status::Failed : Status::Refused;
+    // By then it is told, but what it wanted to touch has not been.
+    const bool is_refused = !has_begun_ || problem->code == ErrorCode::Refused;
+    ending.status = is_refused ? Status::Refused : Status::Failed;
     // Of a diagnostic the other lines show the text, which is there already.
     const size_t line_end = problem->message.find('\n');
     ending.reason = problem->message.substr(0, std::min(line_end, kReasonBytesMax));

@@ -108,8 +108,12 @@ TEST_F(Ledgers, WhatDidNotBeginIsRefusedOrNothing) {
   const Error no{ErrorCode::Refused, "process 1 is not yours"};
   open("refused").end(&no);
   open("compiled alone").end(nullptr);
+  Session late = open("refused late");
+  ASSERT_TRUE(late.begin({}));
+  late.end(&no);
   const Told told = read();
-  ASSERT_THAT(told.sessions, SizeIs(1));
+  ASSERT_THAT(told.sessions, SizeIs(2));
+  EXPECT_EQ(told.sessions[1].ending.value_or(Ending{}).status, Status::Refused);
   EXPECT_EQ(told.sessions[0].beginning.text, "refused");
   ASSERT_TRUE(told.sessions[0].ending);
   EXPECT_EQ(told.sessions[0].ending->status, Status::Refused);
