@@ -70,14 +70,14 @@ Session::~Session() {
 }
 
 Expected<void> Session::begin(const Scope& scope) {
-  // As they are now: they may have been changed since.
-  const SiteRules rules = CLEW_TRY(rules_for(beginning_.who));
-  for (const pid_t pid : scope.processes)
-    CLEW_TRY(check_program(rules, pid));
   beginning_.time_ns = clock_ns(CLOCK_REALTIME);
   beginning_.is_kernel = scope.is_kernel;
   beginning_.is_new = scope.is_new;
   set_processes(scope.processes);
+  // As they are now: they may have been changed since.
+  const SiteRules rules = CLEW_TRY(rules_for(beginning_.who));
+  for (const pid_t pid : scope.processes)
+    CLEW_TRY(check_program(rules, pid));
   has_begun_ = true;
   const std::string line = line_of(beginning_);
   write(line);

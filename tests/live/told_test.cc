@@ -290,8 +290,13 @@ TEST_F(Told, AProgramThatIsDeniedIsTracedByNobody) {
   EXPECT_THAT(clew({"dtrace", "-p", pid, "-n", "pid$target::rip_lea:entry { }"}).error,
               HasSubstr(reason));
   EXPECT_THAT(clew({"record", "-p", pid, "-o", top_}).error, HasSubstr(reason));
-  for (const json& session : log())
+  EXPECT_THAT(clew({"run", kToldQuery, "-c", victim_path("sites")}).error, HasSubstr(" runs "));
+  const std::vector<json> refused = log();
+  ASSERT_THAT(refused, SizeIs(4));
+  for (const json& session : refused) {
     EXPECT_EQ(status_of(session), "refused") << session;
+    EXPECT_THAT(session.at("processes"), SizeIs(1)) << session;
+  }
   EXPECT_GT(victim.run(1), 0U);
   const Child::End end = clew({"run", "from e in entry(\"libc.so.6!write\") select count()",
                                "--for", "1ms", "-p", std::to_string(other.pid())});
