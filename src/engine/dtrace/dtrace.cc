@@ -504,6 +504,7 @@ Expected<int> DtraceRun::answer() {
 
 Expected<int> trace(const DtraceRequest& request, int stop_descriptor) {
   std::vector<std::string> words;
+  words.reserve(request.programs.size());
   for (const DtraceProgram& program : request.programs)
     words.push_back((program.is_file ? "-s " : "") + program.text);
   ledger::Session told = CLEW_TRY(ledger::Session::open(
