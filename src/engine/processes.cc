@@ -70,6 +70,7 @@ Expected<void> Processes::attach(const inline_::LockWait& wait) {
   }
   if (first && attached.empty()) return tl::unexpected(*first);
   tracees_ = std::move(attached);
+  began_with_ = tracees_.size();
   for (const auto& tracee : tracees_) {
     number(*tracee);
     if (tracee->is_command()) command_ = tracee->pid();
@@ -262,25 +263,20 @@ size_t Processes::room() const {
   return std::min(kProcessesMax - std::min(tracees_.size(), kProcessesMax), numbers);
 }
 
-// Where programs come and go, those that have gone leave their counts. Not where more of them is
-// asked for when the session ends: events, stacks, calls that are open, whether the command goes
-// on.
-bool Processes::may_fold(const Tracee& tracee) const {
+// Where programs come and go, those that came and have gone leave their counts. Not where more of
+// them is asked for when the session ends: events, stacks, calls that are open.
+Expected<void> Processes::fold_ended() {
   const bool is_counted = input_.lowered.form != plan::StateForm::Events &&
                           !input_.lowered.walks_stacks && !input_.plan.query.including_open;
-  return is_counted && !tracee.is_command() && tracee.gone();
-}
-
-Expected<void> Processes::fold_ended() {
-  if (!begun_ || !has_window_) return {};
-  for (size_t i = 0; i < tracees_.size() && tracees_.size() > 1;) {
-    if (!may_fold(*tracees_[i])) {
+  if (!is_counted) return {};
+  for (size_t i = began_with_; i < tracees_.size();) {
+    Tracee& tracee = *tracees_[i];
+    if (!tracee.is_over()) {
       ++i;
       continue;
     }
-    CLEW_TRY(fold(*tracees_[i]));
-    std::replace(by_number_.begin(), by_number_.end(), tracees_[i].get(),
-                 static_cast<Tracee*>(nullptr));
+    CLEW_TRY(fold(tracee));
+    std::replace(by_number_.begin(), by_number_.end(), &tracee, static_cast<Tracee*>(nullptr));
     tracees_.erase(tracees_.begin() + static_cast<ptrdiff_t>(i));
   }
   return {};

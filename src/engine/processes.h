@@ -94,7 +94,6 @@ class Processes final : public session::Source {
   void note_unmatched();
   void add(std::unique_ptr<Tracee> tracee);
   void drain_tables();
-  [[nodiscard]] bool may_fold(const Tracee& tracee) const;
   Expected<void> fold_ended();
   Expected<void> fold(Tracee& tracee);
   [[nodiscard]] size_t room() const;
@@ -104,6 +103,7 @@ class Processes final : public session::Source {
 
   ProcessesInput input_;
   std::vector<std::unique_ptr<Tracee>> tracees_;
+  size_t began_with_ = 0;           // Of them: the others came later.
   std::vector<Tracee*> by_number_;  // Null where another source has the number.
   inline_::LockWait wait_;
   std::vector<collect::LeftOut> left_out_;

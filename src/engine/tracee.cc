@@ -278,6 +278,17 @@ bool Tracee::has_ended() const {
   return attachment_->state() == inline_::TargetState::Exited;
 }
 
+// A child that has hit no probe yet is in no list of the arena: it is looked for, now and then.
+bool Tracee::is_over() {
+  constexpr std::chrono::seconds kLookPeriod{1};
+  if (!gone()) return false;
+  meet_children();
+  const auto now = std::chrono::steady_clock::now();
+  if (!unmet_.empty() || !live_processes().empty() || now < next_look_) return false;
+  next_look_ = now + kLookPeriod;
+  return attachment_->children().empty();
+}
+
 bool Tracee::loader_waits(std::chrono::milliseconds timeout) {
   if (!follows_modules_) return false;
   if (!modules_changed_) {

@@ -116,6 +116,8 @@ class Tracee {
   void set_follows_exec() { follows_exec_ = true; }
   // It is gone, and did not only begin another program.
   [[nodiscard]] bool has_ended() const;
+  // It is gone, and so are the children that have begun with its memory: nothing counts any more.
+  [[nodiscard]] bool is_over();
   std::vector<collect::DisarmedProbe> disarm_spinning();
   void keep_house();  // Dead threads, names of threads.
   void read_events(collect::EventBatch& round);
@@ -214,6 +216,7 @@ class Tracee {
   std::set<std::string> left_by_jump_;
   bool is_command_ = false;
   bool may_end_ = false;
+  std::chrono::steady_clock::time_point next_look_;  // For children, once it is gone.
   bool follows_exec_ = false;
   inline_::LockWait wait_;
 };

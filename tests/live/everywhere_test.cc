@@ -205,7 +205,7 @@ TEST_F(NewcomersByModule, ThoseThatHaveGoneLeaveTheirCounts) {
   }
 }
 
-// Opens a library when it is told to, and calls it.
+// Opens a library when it is told to, calls it, and goes on in a child.
 class Opener {
  public:
   Opener() : child_({.arguments = {"python3", "-c", kProgram}}) { ask("none"); }
@@ -217,11 +217,12 @@ class Opener {
 
  private:
   static constexpr const char* kProgram =
-      "import ctypes, sys\n"
+      "import ctypes, os, sys\n"
       "for line in sys.stdin:\n"
       "  word, _, rest = line.strip().partition(' ')\n"
       "  if word == 'open': library = ctypes.CDLL(rest)\n"
       "  if word == 'call': [library.plugin_work(i) for i in range(int(rest))]\n"
+      "  if word == 'fork' and os.fork() != 0: os._exit(0)\n"
       "  print('done', flush=True)\n";
   Child child_;
 };
@@ -250,6 +251,31 @@ TEST_F(NewcomersByModule, ALibraryThatAProcessOpensLaterIsTraced) {
   EXPECT_EQ(report.rows[1].at("process"), later.pid());
   EXPECT_EQ(report.rows[1].at("calls"), 500);
   expect_text_equals_file(later.pid());
+}
+
+TEST_F(NewcomersByModule, AChildThatOutlivesItsParentCountsOn) {
+  const std::string library = victim_path("lib" + name_ + ".so");
+  fs::copy_file(victim_path("libplugin_a.so"), library);
+  Opener first;
+  Opener parent;
+  Opener last;
+  first.ask("open " + library);
+  Tracer tracer = Tracer::start("from e in machine.Function(\"lib" + name_ +
+                                    ".so!plugin_work\") select new { calls = count() }",
+                                {"-v"});
+  parent.ask("open " + library);
+  ASSERT_TRUE(is_traced_later(tracer, parent.pid()));
+  parent.ask("call 100");
+  parent.ask("fork");
+  // The tracer has had its turn meanwhile.
+  last.ask("open " + library);
+  ASSERT_TRUE(is_traced_later(tracer, last.pid()));
+  parent.ask("call 500");
+  const Report report = tracer.finish();
+  fs::remove(library);
+  EXPECT_EQ(report.status, 0) << report.error;
+  ASSERT_EQ(report.rows.size(), 1U);
+  EXPECT_EQ(report.rows[0].at("calls"), 600);
 }
 
 TEST_F(NewcomersByModule, WhoIsNotMeantIsLeftAlone) {
