@@ -555,8 +555,11 @@ Expected<std::string> remove_told(pid_t pid, bool force) {
 }  // namespace
 
 Expected<std::string> remove_probes(pid_t pid, bool force) {
-  ledger::Session session = CLEW_TRY(ledger::Session::open(
-      {.text = force ? "--force" : "", .text_name = "", .warn = ledger::warn_on_standard_error}));
+  ledger::Session session =
+      CLEW_TRY(ledger::Session::open({.text = force ? "--force" : "",
+                                      .text_name = "",
+                                      .is_removal = true,
+                                      .warn = ledger::warn_on_standard_error}));
   CLEW_TRY(session.begin({.processes = {pid}}));
   Expected<std::string> removed = remove_told(pid, force);
   session.end(removed);

@@ -350,7 +350,8 @@ Expected<Attachment> Attachment::open(pid_t pid, const OpenOptions& options) {
     const auto load = find_load(pid, CLEW_TRY(target::read_memory_map(pid)));
     StoppedTarget target = CLEW_TRY(stop_target(pid, options));
     target.use_gadgets(gadgets);
-    lock.reset();  // Nobody else can change the target while we have it.
+    CLEW_TRY(ledger::check_program(pid));  // It may have begun another program since.
+    lock.reset();                          // Nobody else can change the target while we have it.
     auto arena = CLEW_TRY(get_arena(target, options, std::move(seen)));
     if (!arena) continue;
     const bool is_shared =

@@ -22,6 +22,21 @@ Expected<SiteRules> rules_for(const Who& who) {
   return rules;
 }
 
+// One that nobody traces is no reason to leave the others alone, where it is left out later.
+Expected<void> check_programs(const SiteRules& rules, const Scope& scope) {
+  std::optional<Error> first;
+  size_t denied = 0;
+  for (const pid_t pid : scope.processes) {
+    const auto allowed = check_program(rules, pid);
+    if (allowed) continue;
+    ++denied;
+    first = first.value_or(allowed.error());
+  }
+  const bool are_others = denied < scope.processes.size();
+  if (!first || (scope.is_judged_one_by_one && are_others)) return {};
+  return tl::unexpected(*first);
+}
+
 }  // namespace
 
 void warn_on_standard_error(std::string_view text) {
@@ -58,7 +73,8 @@ void Session::set_processes(const std::vector<pid_t>& processes) {
 Expected<Session> Session::open(Wish wish) {
   Session session(std::move(wish));
   const auto rules = rules_for(session.beginning_.who);
-  if (rules) return session;
+  if (!rules && session.wish_.is_removal) session.wish_.warn(rules.error().message);
+  if (rules || session.wish_.is_removal) return session;
   session.end(&rules.error());
   return tl::unexpected(rules.error());
 }
@@ -75,9 +91,11 @@ Expected<void> Session::begin(const Scope& scope) {
   beginning_.is_new = scope.is_new;
   set_processes(scope.processes);
   // As they are now: they may have been changed since.
-  const SiteRules rules = CLEW_TRY(rules_for(beginning_.who));
-  for (const pid_t pid : scope.processes)
-    CLEW_TRY(check_program(rules, pid));
+  SiteRules rules;
+  if (!wish_.is_removal) {
+    rules = CLEW_TRY(rules_for(beginning_.who));
+    CLEW_TRY(check_programs(rules, scope));
+  }
   has_begun_ = true;
   const std::string line = line_of(beginning_);
   write(line);
@@ -109,7 +127,7 @@ void Session::end(const Error* problem) {
   if (counts_.is_stopped) ending.status = Status::Stopped;
   if (problem != nullptr) {
     // By then it is told, but what it wanted to touch has not been.
-    const bool is_refused = !has_begun_ || problem->code == ErrorCode::Refused;
+    const bool is_refused = !has_begun_ || (!is_tracing_ && problem->code == ErrorCode::Refused);
     ending.status = is_refused ? Status::Refused : Status::Failed;
     // Of a diagnostic the other lines show the text, which is there already.
     const size_t line_end = problem->message.find('\n');

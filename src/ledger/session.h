@@ -38,6 +38,8 @@ struct Wish {
   std::string text;                // The query or script.
   std::string text_name;           // Its file, or "query".
   std::vector<pid_t> processes{};  // That are asked for; of a session that is refused.
+  // It takes out what others have left: that is told, and never refused.
+  bool is_removal = false;
   std::function<void(std::string_view)> warn = [](std::string_view) {};
   Places places = places_here();
 };
@@ -47,6 +49,8 @@ struct Scope {
   std::vector<pid_t> processes{};
   bool is_kernel = false;
   bool is_new = false;  // Also processes that come later.
+  // Each is asked about once more when it is attached to, and left out where nobody traces it.
+  bool is_judged_one_by_one = false;
 };
 
 struct Counts {
@@ -69,6 +73,8 @@ class Session {
   void set_text(std::string text, std::string name);
   // Errors: Refused, by the site's rules (site_rules.h); nothing may be touched then.
   Expected<void> begin(const Scope& scope);
+  // All is armed: from now on it cannot be refused, only fail.
+  void set_tracing() { is_tracing_ = true; }
   void count(const Counts& counts) { counts_ = counts; }
   // `problem`: why it failed or was refused, or null. One that has not begun and has no problem
   // was none: a script that was compiled alone.
@@ -91,6 +97,7 @@ class Session {
   std::optional<Folder> folder_;
   bool is_told_ = false;  // That the log cannot be written.
   bool has_begun_ = false;
+  bool is_tracing_ = false;
   // Whether there is nothing to tell any more. A session that was moved from has no texts.
   struct Open {
     Open() = default;

@@ -172,7 +172,10 @@ Expected<std::string> executable_of(pid_t pid) {
   std::array<char, PATH_MAX> path{};
   const ssize_t count =
       readlink(fmt::format("/proc/{}/exe", pid).c_str(), path.data(), path.size());
-  if (count < 0) return fail(ErrorCode::Io, error_text(errno));
+  if (count < 0) {
+    const bool has_ended = errno == ENOENT || errno == ESRCH;
+    return fail(has_ended ? ErrorCode::NotFound : ErrorCode::Io, error_text(errno));
+  }
   std::string_view text(path.data(), static_cast<size_t>(count));
   if (text.ends_with(kDeleted)) text.remove_suffix(kDeleted.size());
   return std::string(text);
@@ -212,6 +215,7 @@ Expected<void> check_user(const SiteRules& rules, const Who& who) {
 Expected<void> check_program(const SiteRules& rules, pid_t pid) {
   if (rules.deny_programs.empty()) return {};
   const auto path = executable_of(pid);
+  if (!path && path.error().code == ErrorCode::NotFound) return {};  // It has ended.
   if (!path) {
     return fail(ErrorCode::Refused,
                 fmt::format("process {}: {} has programs that nobody traces, and which one this is "
