@@ -54,8 +54,9 @@ BegunPrograms::BegunPrograms(Session session)
 
 // By its name alone.
 bool BegunPrograms::may_match(const BegunProgram& program) const {
-  return program.has_module || !only_ ||
-         std::find(only_->begin(), only_->end(), program.name) != only_->end();
+  const bool is_named = program.has_module || !only_ ||
+                        std::find(only_->begin(), only_->end(), program.name) != only_->end();
+  return is_named && program.may_be_meant;
 }
 
 void BegunPrograms::note_ended(const BegunProgram& program) {
@@ -72,7 +73,7 @@ void BegunPrograms::end() {
 
 void BegunPrograms::add(std::vector<BegunProgram> programs) {
   for (BegunProgram& program : programs) {
-    if (program.has_module && session_.is_meant && !session_.is_meant(program.pid)) continue;
+    program.may_be_meant = !session_.is_meant || session_.is_meant(program.pid);
     // One that begins another one at once: only that is there.
     const auto before = std::find_if(waiting_.begin(), waiting_.end(),
                                      [&](const auto& one) { return one.pid == program.pid; });
@@ -126,9 +127,7 @@ Expected<std::unique_ptr<Tracee>> BegunPrograms::arm(BegunProgram& program,
   return tracee;
 }
 
-std::vector<std::unique_ptr<Tracee>> BegunPrograms::arm_ready(
-    const inline_::LockWait& wait, size_t room, const std::function<bool(pid_t)>& is_traced) {
-  std::vector<std::unique_ptr<Tracee>> armed;
+void BegunPrograms::arm_ready(const inline_::LockWait& wait, const Takers& takers) {
   for (auto program = waiting_.begin(); program != waiting_.end();) {
     const Readiness now = readiness_of(*program);
     if (now == Readiness::Early) {
@@ -141,18 +140,19 @@ std::vector<std::unique_ptr<Tracee>> BegunPrograms::arm_ready(
       note_ended(begun);
       continue;
     }
-    if (is_traced(begun.pid)) continue;
-    if (armed.size() >= room) {
+    // Whose it is may have changed since it was seen.
+    if (takers.is_traced(begun.pid) || (session_.is_meant && !session_.is_meant(begun.pid)))
+      continue;
+    if (takers.room() == 0) {
       note_refused({ErrorCode::Limit, "the session traces no more processes"});
       continue;
     }
-    arm_one(begun, wait, armed);
+    arm_one(begun, wait, takers);
   }
-  return armed;
 }
 
 void BegunPrograms::arm_one(BegunProgram& begun, const inline_::LockWait& wait,
-                            std::vector<std::unique_ptr<Tracee>>& armed) {
+                            const Takers& takers) {
   auto tracee = arm(begun, wait);
   // What is about to end, or to begin the next program, has no modules any more in which anything
   // could match.
@@ -164,7 +164,7 @@ void BegunPrograms::arm_one(BegunProgram& begun, const inline_::LockWait& wait,
     note_refused(tracee.error());
   } else if (*tracee != nullptr) {
     note_armed(begun);
-    armed.push_back(std::move(*tracee));
+    takers.take(std::move(*tracee));
   }
 }
 

@@ -40,7 +40,7 @@ class BegunPrograms {
     plan::Grouping& grouping;
     Tracee::Shared shared;
     bool checks_memory = true;
-    // Of whom a module was looked for (BegunProgram::has_module): whether it is meant.
+    // Of a session for a whole machine: whether one is meant. Asked again when it is armed.
     std::function<bool(pid_t)> is_meant = {};
   };
   explicit BegunPrograms(Session session);
@@ -48,10 +48,15 @@ class BegunPrograms {
   void add(std::vector<BegunProgram> programs);
   // Whether some wait for their loaders.
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
-  // Those that are ready, armed; `room`: at most so many. `is_traced`: of the program that a
-  // process has now; one that was looked at while it began the next has probes in that already.
-  std::vector<std::unique_ptr<Tracee>> arm_ready(const inline_::LockWait& wait, size_t room,
-                                                 const std::function<bool(pid_t)>& is_traced);
+  struct Takers {
+    // Of the program that a process has now; one that was looked at while it began the next has
+    // probes in that already.
+    std::function<bool(pid_t)> is_traced;
+    std::function<size_t()> room;                       // How many more there may be.
+    std::function<void(std::unique_ptr<Tracee>)> take;  // At once: its probes count.
+  };
+  // Arms those that are ready.
+  void arm_ready(const inline_::LockWait& wait, const Takers& takers);
   // Those that still wait get no probes: the session ends.
   void end();
   // What is not in the answer: sentences for collect::Losses::lost.
@@ -60,8 +65,7 @@ class BegunPrograms {
  private:
   using Time = std::chrono::steady_clock;
   [[nodiscard]] bool may_match(const BegunProgram& program) const;
-  void arm_one(BegunProgram& begun, const inline_::LockWait& wait,
-               std::vector<std::unique_ptr<Tracee>>& armed);
+  void arm_one(BegunProgram& begun, const inline_::LockWait& wait, const Takers& takers);
   void note_ended(const BegunProgram& program);
   Expected<std::unique_ptr<Tracee>> arm(BegunProgram& program, const inline_::LockWait& wait);
   void note_armed(const BegunProgram& program);

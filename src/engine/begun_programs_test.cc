@@ -17,7 +17,6 @@ namespace clew::engine {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::StartsWith;
 
 // The kernel's first thread has no memory, as a process whose end has begun, and stays.
@@ -48,7 +47,9 @@ class BegunProgramsTest : public testing::Test {
 
 TEST_F(BegunProgramsTest, WhatHasNoMemoryAnyMoreHasEnded) {
   add(kWithoutMemory);
-  EXPECT_THAT(begun_->arm_ready({}, 1, [](pid_t) { return false; }), IsEmpty());
+  begun_->arm_ready({}, {.is_traced = [](pid_t) { return false; },
+                         .room = [] { return size_t{1}; },
+                         .take = [](const std::unique_ptr<Tracee>&) { FAIL(); }});
   EXPECT_TRUE(begun_->empty());
   EXPECT_THAT(begun_->told(), ElementsAre(StartsWith("1 program that processes began by exec "
                                                      "ended before anybody could look")));

@@ -122,7 +122,13 @@ Expected<std::vector<pid_t>> Compiler::find_or_wait(const Chosen& chosen) {
                                                        static_cast<int64_t>(*request_.for_ns)))
                                                  : std::nullopt));
   result_.started = std::chrono::steady_clock::now();
+  has_waited_ = true;
   return pids;
+}
+
+bool Compiler::are_gone() const {
+  return std::none_of(looked_at_.begin(), looked_at_.end(),
+                      [](pid_t pid) { return target::read_life(pid).has_value(); });
 }
 
 Expected<void> Compiler::find_processes() {
@@ -493,11 +499,18 @@ Expected<Compiled> compile(const Request& request, Notices& notices,
                            std::optional<int> stop_descriptor) {
   const StepTime time;
   CLEW_TRY(query::check_syntax(request.text));  // Before anything is started or looked at.
-  Compiler compiler(request, notices, stop_descriptor);
-  CLEW_TRY(compiler.find_processes());
-  CLEW_TRY(compiler.compile());
-  log_step(0, "compiled the query ({:.1f} ms)", time.ms());
-  return compiler.take();
+  while (true) {
+    Compiler compiler(request, notices, stop_descriptor);
+    auto done = compiler.find_processes();
+    if (done) done = compiler.compile();
+    // The first process that was waited for may have been a brief one.
+    const bool may_come_again = !done && done.error().code == ErrorCode::NotFound &&
+                                compiler.has_waited() && compiler.are_gone();
+    if (may_come_again) continue;
+    CLEW_TRY(done);
+    log_step(0, "compiled the query ({:.1f} ms)", time.ms());
+    return compiler.take();
+  }
 }
 
 }  // namespace clew::engine

@@ -43,6 +43,9 @@ class Compiler {
 
   Expected<void> find_processes();
   Expected<void> compile();
+  // For the first process that has a module; and whether all that were looked at have gone.
+  [[nodiscard]] bool has_waited() const { return has_waited_; }
+  [[nodiscard]] bool are_gone() const;
   Compiled take() {
     result_.shared = std::move(shared_);
     return std::move(result_);
@@ -113,6 +116,7 @@ class Compiler {
   plan::Contexts contexts_;  // Of joins in place.
   Compiled result_;
   std::set<pid_t> looked_at_;
+  bool has_waited_ = false;
   size_t ended_ = 0;          // Of them, before they could be.
   size_t left_out_told_ = 0;  // Of result_.left_out.
 };

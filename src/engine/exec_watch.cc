@@ -37,8 +37,6 @@ void ExecWatch::look_at(kernel::ProcessNotice& notice, std::vector<BegunProgram>
   if (is_ours && notice.kind == Kind::Exec) {
     begun.push_back({notice.pid, notice.time_ns, std::move(notice.name)});
   } else if (is_wanted(notice)) {
-    // From now on its children are ours, too.
-    processes_.insert(notice.pid);
     begun.push_back({.pid = notice.pid,
                      .time_ns = notice.time_ns,
                      .name = std::move(notice.name),

@@ -25,6 +25,7 @@ struct BegunProgram {
   std::string name;                           // By which the kernel calls its first thread.
   std::optional<target::Incarnation> life{};  // As it was seen first: others may get the pid.
   bool has_module = false;                    // One that is looked for; it may not be new.
+  bool may_be_meant = true;                   // As it was when it was seen first.
 };
 
 class ExecWatch {

@@ -22,14 +22,34 @@ using Time = std::chrono::steady_clock;
 
 constexpr milliseconds kReadyPeriod{1};
 
-// Of these, who is ready. One that has gone is not.
-std::vector<pid_t> ready_of(const std::vector<pid_t>& pids, uint64_t seen_ns) {
+// Of these, who is ready; those that have gone are no longer among them.
+std::vector<pid_t> take_ready(std::vector<BegunProgram>& waiting) {
   std::vector<pid_t> ready;
-  for (const pid_t pid : pids) {
-    BegunProgram program{.pid = pid, .time_ns = seen_ns, .name = {}};
-    if (readiness_of(program) == Readiness::Ready) ready.push_back(pid);
-  }
+  std::erase_if(waiting, [&ready](BegunProgram& program) {
+    const Readiness now = readiness_of(program);
+    if (now == Readiness::Ready) ready.push_back(program.pid);
+    return now == Readiness::Gone;
+  });
   return ready;
+}
+
+void add_to(std::vector<BegunProgram>& waiting, const std::vector<pid_t>& pids) {
+  const auto now_ns = static_cast<uint64_t>(clock_ns(CLOCK_MONOTONIC));
+  for (const pid_t pid : pids) {
+    const bool is_there = std::any_of(waiting.begin(), waiting.end(),
+                                      [pid](const auto& one) { return one.pid == pid; });
+    if (!is_there) waiting.push_back({.pid = pid, .time_ns = now_ns, .name = {}});
+  }
+}
+
+// False when that is over, or time is.
+bool wait_for_news(std::vector<pollfd>& descriptors, nanoseconds patience) {
+  const timespec time{.tv_sec = patience.count() / 1'000'000'000,
+                      .tv_nsec = patience.count() % 1'000'000'000};
+  const bool is_endless = patience == nanoseconds::max();
+  if (patience < nanoseconds::zero()) return false;
+  (void)ppoll(descriptors.data(), descriptors.size(), is_endless ? nullptr : &time, nullptr);
+  return descriptors[0].revents == 0;
 }
 
 }  // namespace
@@ -51,25 +71,16 @@ Expected<std::vector<pid_t>> wait_for_first(const Chosen& chosen, int stop_descr
   for (const int notices : watch.descriptors())
     descriptors.push_back({.fd = notices, .events = POLLIN, .revents = 0});
   const auto begin = Time::now();
-  std::vector<pid_t> waiting = CLEW_TRY(find_chosen(chosen));
-  auto seen_ns = static_cast<uint64_t>(clock_ns(CLOCK_MONOTONIC));
+  std::vector<BegunProgram> waiting;
+  add_to(waiting, CLEW_TRY(find_chosen(chosen)));
   while (true) {
-    std::vector<pid_t> ready = ready_of(waiting, seen_ns);
+    std::vector<pid_t> ready = take_ready(waiting);
     if (!ready.empty()) return ready;
     nanoseconds patience = waiting.empty() ? nanoseconds::max() : nanoseconds(kReadyPeriod);
     if (at_most) patience = std::min<nanoseconds>(patience, begin + *at_most - Time::now());
-    const bool is_over = patience < nanoseconds::zero();
-    const timespec time{.tv_sec = patience.count() / 1'000'000'000,
-                        .tv_nsec = patience.count() % 1'000'000'000};
-    const bool is_endless = patience == nanoseconds::max();
-    if (!is_over)
-      (void)ppoll(descriptors.data(), descriptors.size(), is_endless ? nullptr : &time, nullptr);
-    if (is_over || descriptors[0].revents != 0) {
+    if (!wait_for_news(descriptors, patience))
       return fail(ErrorCode::NotFound, fmt::format("no process had {} mapped until the end", what));
-    }
-    if (watch.look().empty() && !waiting.empty()) continue;
-    waiting = CLEW_TRY(find_chosen(chosen));
-    seen_ns = static_cast<uint64_t>(clock_ns(CLOCK_MONOTONIC));
+    if (!watch.look().empty()) add_to(waiting, CLEW_TRY(find_chosen(chosen)));
   }
 }
 

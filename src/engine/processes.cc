@@ -36,6 +36,21 @@ constexpr milliseconds kTablePeriodMax{8};
 constexpr size_t kManyProcesses = 64;
 constexpr size_t kOtherSources = 16;  // Of a session, which have numbers, too.
 
+// A program that begins again and again has the same to say each time.
+template <typename T>
+void leave_each_once(std::vector<T>& all) {
+  std::vector<T> once;
+  for (T& one : all) {
+    if (std::find(once.begin(), once.end(), one) == once.end()) once.push_back(std::move(one));
+  }
+  all = std::move(once);
+}
+
+bool is_stopped(const inline_::LockWait& wait) {
+  pollfd stop = {.fd = wait.stop_descriptor, .events = POLLIN, .revents = 0};
+  return wait.stop_descriptor >= 0 && poll(&stop, 1, 0) > 0;
+}
+
 }  // namespace
 
 Expected<void> Processes::check_room() const {
@@ -53,10 +68,11 @@ Expected<void> Processes::attach(const inline_::LockWait& wait) {
   std::optional<Error> first;
   std::vector<std::unique_ptr<Tracee>> attached;
   for (auto& tracee : tracees_) {
+    if (is_stopped(wait_)) return fail(ErrorCode::Refused, "it was ended before it began");
     if (input_.progress && tracees_.size() > kManyProcesses)
       input_.progress(fmt::format("attaching to {} of {}", attached.size() + 1, tracees_.size()));
     tracee->set_wait(wait_);
-    auto done = tracee->attach(input_.plan, input_.lowered, input_.grouping, input_.follow_forks);
+    auto done = tracee->attach(input_.plan, input_.lowered, input_.grouping, follows());
     if (done) {
       attached.push_back(std::move(tracee));
       continue;
@@ -87,8 +103,8 @@ void Processes::number(Tracee& tracee) {
 }
 
 void Processes::watch_execs() {
-  if (!input_.follow_forks) return;
-  const std::set<pid_t> all = pids();
+  if (!follows()) return;
+  const std::set<pid_t> all = input_.follow_forks ? pids() : std::set<pid_t>();
   execs_ = ExecWatch::of({all.begin(), all.end()},
                          input_.later ? input_.later->modules : std::vector<target::Pattern>{});
   if (!execs_->is_told()) return;
@@ -124,8 +140,9 @@ void Processes::add_missed() {
 }
 
 bool Processes::is_traced(pid_t pid) const {
-  return std::any_of(tracees_.begin(), tracees_.end(), [pid](const auto& tracee) {
-    return (tracee->pid() == pid && !tracee->gone()) || tracee->has_forked(pid);
+  const auto maps = target::read_memory_map(pid);
+  return std::any_of(tracees_.begin(), tracees_.end(), [&](const auto& tracee) {
+    return tracee->pid() == pid ? !tracee->gone() : maps && tracee->is_in(*maps);
   });
 }
 
@@ -172,6 +189,7 @@ void Processes::begin_window() {
 }
 
 Expected<void> Processes::start(uint64_t begin_ticks) {
+  is_started_ = true;
   begin_ticks_ = begin_ticks;
   return {};
 }
@@ -232,7 +250,7 @@ Expected<void> Processes::follow_modules() {
   for (const auto& tracee : tracees_) {
     Expected<void> followed = tracee->follow_modules(input_.plan, input_.grouping);
     if (followed) continue;
-    if (tracees_.size() == 1) return followed;
+    if (tracees_.size() == 1 && !input_.later) return followed;
     tracee->note_lost(fmt::format("new modules of process {} are not traced: {}", tracee->pid(),
                                   followed.error().message));
   }
@@ -251,9 +269,10 @@ void Processes::drain_tables() {
 void Processes::follow_execs() {
   if (!begun_) return;
   begun_->add(execs_->look());
-  for (auto& tracee :
-       begun_->arm_ready(wait_, room(), [this](pid_t pid) { return is_traced(pid); }))
-    add(std::move(tracee));
+  begun_->arm_ready(wait_,
+                    {.is_traced = [this](pid_t pid) { return is_traced(pid); },
+                     .room = [this] { return room(); },
+                     .take = [this](std::unique_ptr<Tracee> tracee) { add(std::move(tracee)); }});
 }
 
 size_t Processes::room() const {
@@ -268,7 +287,7 @@ size_t Processes::room() const {
 Expected<void> Processes::fold_ended() {
   const bool is_counted = input_.lowered.form != plan::StateForm::Events &&
                           !input_.lowered.walks_stacks && !input_.plan.query.including_open;
-  if (!is_counted) return {};
+  if (!is_counted || !is_started_) return {};
   for (size_t i = began_with_; i < tracees_.size();) {
     Tracee& tracee = *tracees_[i];
     if (!tracee.is_over()) {
@@ -283,12 +302,14 @@ Expected<void> Processes::fold_ended() {
 }
 
 Expected<void> Processes::fold(Tracee& tracee) {
+  // First: a thread that has died within a probe keeps an interval's counts until then.
+  const auto left = tracee.detach();
+  if (!left) tracee.note_lost(left.error().message);
   const uint64_t passed = tracee.passed();
   aggregate::Table total = CLEW_TRY(tracee.total());
   aggregate::Table interval = CLEW_TRY(tracee.interval());
   for (const Site& site : tracee.sites().sites)
     folded_sources_.insert(site.source);
-  CLEW_TRY(tracee.detach());
   log_step(tracee.pid(), "has ended, and leaves its counts");
   if (!folded_) {
     folded_ = Folded{.total = std::move(total), .interval = std::move(interval), .losses = {}};
@@ -297,6 +318,9 @@ Expected<void> Processes::fold(Tracee& tracee) {
     CLEW_TRY(folded_->interval.merge(interval));
   }
   folded_->losses.merge(tracee.losses());
+  leave_each_once(folded_->losses.refused);
+  leave_each_once(folded_->losses.lost);
+  leave_each_once(folded_->losses.left_by_jump);
   folded_->passed += passed;
   return {};
 }

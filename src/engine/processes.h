@@ -36,7 +36,7 @@ struct ProcessesInput {
   session::Numbers& numbers;
   bool follow_forks = false;
   bool checks_memory = true;
-  std::optional<LaterProcesses> later = {};  // Then forks are followed, too.
+  std::optional<LaterProcesses> later = {};  // Then forks are followed, too, and no execs.
   std::function<void(const std::string&)> progress = {};
 };
 
@@ -84,6 +84,7 @@ class Processes final : public session::Source {
  private:
   using Part = Expected<aggregate::Table> (Tracee::*)();
 
+  [[nodiscard]] bool follows() const { return input_.follow_forks || input_.later; }
   void watch_execs();
   void add_missed();
   [[nodiscard]] bool is_traced(pid_t pid) const;
@@ -125,6 +126,7 @@ class Processes final : public session::Source {
   std::chrono::milliseconds table_period_;
   std::chrono::milliseconds event_period_{20};  // At first.
   bool has_window_ = false;
+  bool is_started_ = false;
   // Events before and after do not count.
   uint64_t begin_ticks_ = 0;
   uint64_t end_ticks_ = UINT64_MAX;

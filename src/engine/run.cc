@@ -91,7 +91,7 @@ Run::Run(const Request& request, Compiled compiled, output::RowSink& sink, Notic
                      .grouping = compiled_.grouping,
                      .shared = compiled_.shared,
                      .numbers = numbers_,
-                     .follow_forks = request.follow_forks || compiled_.later.has_value(),
+                     .follow_forks = request.follow_forks,
                      .checks_memory = !request.is_sure,
                      .later = compiled_.later,
                      .progress = [this](const std::string& text) { notices_.progress(text); }},
@@ -104,7 +104,8 @@ ledger::Scope Run::scope() const {
     if (each != nullptr) pids.insert(each->scope().pids.begin(), each->scope().pids.end());
   return {.processes = {pids.begin(), pids.end()},
           .is_kernel = compiled_.kernel != nullptr,
-          .is_new = request_.follow_forks || compiled_.launched || compiled_.later};
+          .is_new = request_.follow_forks || compiled_.launched || compiled_.later,
+          .is_judged_one_by_one = processes_ != nullptr};
 }
 
 Expected<void> Run::arm(int stop_descriptor) {
@@ -219,7 +220,7 @@ void Run::make_session() {
     input.sources.push_back(each);
   }
   // What is answered in place has the same window, and says it, as what is answered from events.
-  input.has_window = numbers_.size() > 1 || compiled_.in_place;
+  input.has_window = numbers_.size() > 1 || compiled_.in_place || compiled_.later;
   session_.emplace(std::move(input));
 }
 
@@ -358,6 +359,7 @@ Expected<Outcome> run_told(const Request& request, int stop_descriptor, output::
   Run run(request, std::move(compiled), sink, notices);
   CLEW_TRY(told.begin(run.scope()));
   CLEW_TRY(run.arm(stop_descriptor));
+  told.set_tracing();
   run.answer(stop_descriptor);
   const bool is_stopped = has_stop_signal(stop_descriptor);
   Expected<Outcome> outcome = run.close(stop_descriptor);

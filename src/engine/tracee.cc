@@ -265,10 +265,6 @@ bool Tracee::gone() const {
   return attachment_->state() != inline_::TargetState::Running;
 }
 
-bool Tracee::has_forked(pid_t pid) const {
-  return pid != pid_ && sharer_of(attachment_->arena().memory_file, pid).has_value();
-}
-
 bool Tracee::has_process() const {
   pollfd end = {.fd = pid_descriptor(), .events = POLLIN, .revents = 0};
   return poll(&end, 1, 0) == 0;

@@ -108,8 +108,10 @@ class Tracee {
   [[nodiscard]] bool follows_modules() const { return follows_modules_; }
   // Takes over what full halves of tables hold; true when there was one.
   bool drain_tables();
-  // The process has begun with this one's memory, and has it still.
-  [[nodiscard]] bool has_forked(pid_t pid) const;
+  // Whether another process with these mappings has this one's memory: it was forked by it.
+  [[nodiscard]] bool is_in(std::span<const target::Mapping> maps) const {
+    return attachment_->is_in(maps);
+  }
   // The process is there, be it with another program.
   [[nodiscard]] bool has_process() const;
   // That it begins another program is no loss: that one is looked at.

@@ -208,7 +208,10 @@ TEST_F(NewcomersByModule, ThoseThatHaveGoneLeaveTheirCounts) {
 // Opens a library when it is told to, calls it, and goes on in a child.
 class Opener {
  public:
-  Opener() : child_({.arguments = {"python3", "-c", kProgram}}) { ask("none"); }
+  explicit Opener(const std::string& argument = "any")
+      : child_({.arguments = {"python3", "-c", kProgram, argument}}) {
+    ask("none");
+  }
   void ask(const std::string& command) {
     child_.write_line(command);
     EXPECT_EQ(child_.read_line(), "done");
@@ -223,6 +226,9 @@ class Opener {
       "  if word == 'open': library = ctypes.CDLL(rest)\n"
       "  if word == 'call': [library.plugin_work(i) for i in range(int(rest))]\n"
       "  if word == 'fork' and os.fork() != 0: os._exit(0)\n"
+      "  if word == 'again':\n"
+      "    print('done', flush=True)\n"
+      "    os.execve(sys.executable, sys.orig_argv[:3], {**os.environ, 'LD_PRELOAD': rest})\n"
       "  print('done', flush=True)\n";
   Child child_;
 };
@@ -253,6 +259,31 @@ TEST_F(NewcomersByModule, ALibraryThatAProcessOpensLaterIsTraced) {
   expect_text_equals_file(later.pid());
 }
 
+// Of one function, which takes a jump: the session has processes alone.
+TEST_F(NewcomersByModule, ThoseThatHaveGoneLeaveTheirCountsWithoutUprobesAsWell) {
+  const std::string library = victim_path("lib" + name_ + ".so");
+  fs::copy_file(victim_path("libplugin_a.so"), library);
+  Opener first;
+  first.ask("open " + library);
+  Tracer tracer = Tracer::start("from e in machine.Function(\"lib" + name_ +
+                                    ".so!plugin_work\") select new { calls = count() }",
+                                {"-v"});
+  std::string said;
+  for (int i = 0; i < 3; ++i) {
+    Opener later;
+    later.ask("open " + library);
+    ASSERT_TRUE(is_traced_later(tracer, later.pid(), &said));
+    later.ask("call 100");
+  }
+  first.ask("call 7");
+  const Report report = tracer.finish();
+  fs::remove(library);
+  EXPECT_EQ(report.status, 0) << report.error;
+  ASSERT_EQ(report.rows.size(), 1U);
+  EXPECT_EQ(report.rows[0].at("calls"), 307);
+  EXPECT_THAT(said, HasSubstr("has ended, and leaves its counts"));
+}
+
 TEST_F(NewcomersByModule, AChildThatOutlivesItsParentCountsOn) {
   const std::string library = victim_path("lib" + name_ + ".so");
   fs::copy_file(victim_path("libplugin_a.so"), library);
@@ -278,18 +309,34 @@ TEST_F(NewcomersByModule, AChildThatOutlivesItsParentCountsOn) {
   EXPECT_EQ(report.rows[0].at("calls"), 600);
 }
 
+// Nor is the program that it begins next.
 TEST_F(NewcomersByModule, WhoIsNotMeantIsLeftAlone) {
-  Victim first({.arguments = {victim_path(name_), "meant"}}, Victim::Place::Started);
-  Tracer tracer =
-      Tracer::start(calls_of("machine"), {"--allow-missing", "-v", "--command-line", "meant"});
-  Victim stranger(name_);
-  Victim later({.arguments = {victim_path(name_), "meant"}}, Victim::Place::Started);
-  expect_exact(later, tracer, 4);
-  stranger.run(7);
+  const std::string library = victim_path("lib" + name_ + ".so");
+  fs::copy_file(victim_path("libplugin_a.so"), library);
+  Opener first("meant");
+  Opener later("meant");
+  Opener last("meant");
+  Opener stranger;
+  first.ask("open " + library);
+  Tracer tracer = Tracer::start("from e in machine.Function(\"lib" + name_ +
+                                    ".so!plugin_work\") group by e.pid "
+                                    "select new { process = e.pid, calls = count() }",
+                                {"-v", "--command-line", "meant"});
+  stranger.ask("open " + library);
+  later.ask("open " + library);
+  ASSERT_TRUE(is_traced_later(tracer, later.pid()));
+  later.ask("call 300");
+  stranger.ask("again " + library);
+  stranger.ask("open " + library);
+  last.ask("open " + library);
+  ASSERT_TRUE(is_traced_later(tracer, last.pid()));
+  stranger.ask("call 500");
   const Report report = tracer.finish();
+  fs::remove(library);
   EXPECT_EQ(report.status, 0) << report.error;
-  expect_counted(report);
-  EXPECT_TRUE(calls_in(report, stranger.pid()).empty());
+  ASSERT_EQ(report.rows.size(), 1U) << report.error;
+  EXPECT_EQ(report.rows[0].at("process"), later.pid());
+  EXPECT_EQ(report.rows[0].at("calls"), 300);
 }
 
 TEST_F(NewcomersByModule, WithNoneYetTheFirstIsWaitedFor) {
@@ -304,6 +351,21 @@ TEST_F(NewcomersByModule, WithNoneYetTheFirstIsWaitedFor) {
   EXPECT_THAT(*armed, HasSubstr("in 1 process and in those that come"));
   waiting.signal(SIGINT);
   EXPECT_EQ(waiting.wait_for_end().status, 0);
+}
+
+// Which is over before anybody has read it.
+TEST_F(NewcomersByModule, AFirstThatIsBriefIsNotTheLast) {
+  Child waiting(
+      {.arguments = {CLEW_COMMAND, "run", "--json", calls_of("machine"), "--allow-missing"}});
+  ASSERT_TRUE(waiting.read_error_line().has_value());
+  for (int i = 0; i < 20; ++i) {
+    Child brief({.arguments = {victim_path(name_)}});
+    brief.signal(SIGKILL);
+    brief.wait_for_end();
+  }
+  EXPECT_TRUE(waiting.running());
+  waiting.signal(SIGINT);
+  (void)waiting.wait_for_end();
 }
 
 TEST_F(NewcomersByModule, WaitingEndsWithTheSession) {
