@@ -89,8 +89,10 @@ std::string session_text(const ledger::ToldSession& session) {
     if (ending.lasted_ns)
       text += fmt::format(", {:.1f} s", static_cast<double>(*ending.lasted_ns) / 1e9);
     text += fmt::format(", {} missed, {} dropped", ending.missed, ending.dropped);
-    if (!ending.reason.empty())
-      text += ": " + ledger::one_line(without_literals(ending.reason), kReportedCharacters);
+    // A refusal may name a user; and in prose an apostrophe is no quote.
+    const std::string reason = ending.reason.substr(0, ending.reason.find_first_of("\"'`"));
+    if (!reason.empty() && ending.status != ledger::Status::Refused)
+      text += ": " + ledger::one_line(reason, kReportedCharacters);
   }
   return fmt::format("{}\n  {}\n", text, text_of(beginning));
 }
@@ -109,7 +111,9 @@ std::string sessions_text() {
 std::string report_text() {
   return fmt::format(
       "A bug report of clew. In it are: the versions of clew, kernel and distribution; the\n"
-      "processor's name and flags; what clew doctor says; the rules of the site, as they are;\n"
+      "processor's name and flags; what clew doctor says; the rules of the site, as they are, "
+      "with\n"
+      "names of users;\n"
       "and the last {} sessions of the log, with names and pids of processes, but without names "
       "of\n"
       "users, what stands in quotes or comments in queries, and traced data.\n\n"

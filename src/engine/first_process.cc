@@ -58,6 +58,7 @@ Expected<std::vector<pid_t>> wait_for_first(const Chosen& chosen, int stop_descr
                                             std::optional<nanoseconds> at_most) {
   const std::string what = fmt::format("'{}'", fmt::join(chosen.modules, "', '"));
   std::vector<target::Pattern> modules;
+  modules.reserve(chosen.modules.size());
   for (const std::string& module : chosen.modules)
     modules.push_back(CLEW_TRY(target::Pattern::compile(module)));
   ExecWatch watch = ExecWatch::of({}, std::move(modules));
