@@ -217,8 +217,22 @@ bool is_called(const Process& process, const Pattern& pattern) {
          (!process.arguments.empty() && pattern.matches(file_name_of(process.arguments[0])));
 }
 
+namespace {
+
+// A library is known by its soname, with which the name of its file begins: libz.so.1 is in
+// libz.so.1.2.13.
+bool may_be_soname(const Pattern& pattern, std::string_view name) {
+  const std::string& text = pattern.text();
+  return pattern.is_literal() && text.find(".so.") != std::string::npos &&
+         name.starts_with(text + ".");
+}
+
+}  // namespace
+
 bool is_of_module(const Mapping& mapping, const Pattern& pattern) {
-  return mapping.executable && mapping.inode != 0 && matches_file(pattern, mapping.path, "");
+  return mapping.executable && mapping.inode != 0 &&
+         (matches_file(pattern, mapping.path, "") ||
+          may_be_soname(pattern, file_name(mapping.path)));
 }
 
 bool is_of_this_program(pid_t pid) {

@@ -141,7 +141,8 @@ struct Mapping {
   [[nodiscard]] bool contains(uint64_t address) const { return start <= address && address < end; }
 };
 
-// Whether a mapping is of the code of a file whose name the pattern matches.
+// Whether a mapping is of the code of a file whose name the pattern matches, or by convention whose
+// soname.
 bool is_of_module(const Mapping& mapping, const Pattern& pattern);
 
 // Ascending, not overlapping.

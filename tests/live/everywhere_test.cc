@@ -234,13 +234,15 @@ class Opener {
 };
 
 TEST_F(NewcomersByModule, ALibraryThatAProcessOpensLaterIsTraced) {
-  const std::string library = victim_path("lib" + name_ + ".so");
-  fs::copy_file(victim_path("libplugin_a.so"), library);
+  // Known by a link, as libz.so.1 is to libz.so.1.2.13.
+  const std::string library = victim_path("lib" + name_ + ".so.1");
+  fs::copy_file(victim_path("libplugin_a.so"), library + ".2.3");
+  fs::create_symlink(library + ".2.3", library);
   Opener first;
   Opener later;
   first.ask("open " + library);
   Tracer tracer = Tracer::start("from e in machine.Function(\"lib" + name_ +
-                                    ".so!plugin_work\") group by e.pid "
+                                    ".so.1!plugin_work\") group by e.pid "
                                     "select new { process = e.pid, calls = count() } "
                                     "orderby calls",
                                 {"-v"});
@@ -250,6 +252,7 @@ TEST_F(NewcomersByModule, ALibraryThatAProcessOpensLaterIsTraced) {
   later.ask("call 500");
   const Report report = tracer.finish();
   fs::remove(library);
+  fs::remove(library + ".2.3");
   EXPECT_EQ(report.status, 0) << report.error;
   ASSERT_EQ(report.rows.size(), 2U);
   EXPECT_EQ(report.rows[0].at("process"), first.pid());
