@@ -5,6 +5,8 @@
 #include <array>
 #include <cctype>
 
+#include <fmt/format.h>
+
 namespace clew {
 namespace {
 
@@ -93,6 +95,10 @@ std::string nearest_name(std::string_view name, std::span<const std::string_view
     }
   }
   return std::string(found);
+}
+
+std::string did_you_mean(std::string_view nearest) {
+  return nearest.empty() ? std::string() : fmt::format("; did you mean '{}'?", nearest);
 }
 
 }  // namespace clew

@@ -13,6 +13,9 @@ namespace clew {
 // in front of a `::` (`Cart::add` of `shop::Cart::add`). Names over 200 bytes are cut.
 std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
+// "; did you mean 'NAME'?" behind a message; nothing where no name is near.
+std::string did_you_mean(std::string_view nearest);
+
 // Damerau-Levenshtein distance (optimal string alignment), or `limit` + 1 when it is larger.
 unsigned edit_distance(std::string_view a, std::string_view b, unsigned limit);
 

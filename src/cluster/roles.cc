@@ -2,7 +2,6 @@
 #include "cluster/roles.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <utility>
 
@@ -10,16 +9,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-// See recorder/policy.cc.
-#undef NDEBUG
-#define TOML_ASSERT(condition) static_assert(true)
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
-#include <toml++/toml.h>
-
 #include "base/error_text.h"
 #include "base/file_descriptor.h"
-#include "base/nearest.h"
+#include "base/settings_file.h"
 #include "target/pattern.h"
 
 namespace clew::cluster {
@@ -29,16 +21,16 @@ constexpr size_t kRolesBytesMax = size_t{256} << 10;
 
 class RolesReader {
  public:
-  explicit RolesReader(const std::string& name) : name_(name) {}
+  explicit RolesReader(const SettingsFile& file) : file_(file) {}
 
   Expected<std::map<std::string, Role>> roles(const toml::table& all) const {
     std::map<std::string, Role> roles;
     const toml::node* const node = all.get("roles");
     if (node == nullptr) return roles;
-    if (!node->is_table()) return fail_at(node->source(), "expected [roles.NAME], tables");
+    if (!node->is_table()) return file_.fail_at(node->source(), "expected [roles.NAME], tables");
     for (const auto& [name, one] : *node->as_table()) {
-      if (!one.is_table()) return fail_at(one.source(), "expected [roles.NAME], a table");
-      roles[std::string(name.str())] = CLEW_TRY(role(std::string(name.str()), *one.as_table()));
+      const toml::table& table = *CLEW_TRY(file_.table_of("roles.NAME", one));
+      roles[std::string(name.str())] = CLEW_TRY(role(std::string(name.str()), table));
     }
     return roles;
   }
@@ -49,61 +41,45 @@ class RolesReader {
     std::map<PublicKey, Holder> keys;
     const toml::node* const node = all.get("keys");
     if (node == nullptr) return keys;
-    if (!node->is_table()) return fail_at(node->source(), "expected [keys.NAME], tables");
+    if (!node->is_table()) return file_.fail_at(node->source(), "expected [keys.NAME], tables");
     for (const auto& [name, one] : *node->as_table()) {
-      if (!one.is_table()) return fail_at(one.source(), "expected [keys.NAME], a table");
-      const toml::table& table = *one.as_table();
-      CLEW_TRY(check_keys(table, {"key", "role"}));
+      const toml::table& table = *CLEW_TRY(file_.table_of("keys.NAME", one));
+      CLEW_TRY(file_.check_keys(table, {"key", "role"}));
       for (const char* needed : {"key", "role"}) {
         if (!table.contains(needed))
-          return fail_at(table.source(), fmt::format("'{}' is missing here", needed));
+          return file_.fail_at(table.source(), fmt::format("'{}' is missing here", needed));
       }
       const toml::node& key_node = *table.get("key");
-      const auto key = public_key_of(CLEW_TRY(text_of("key", key_node)));
-      if (!key) return fail_at(key_node.source(), key.error().message);
+      const auto key = public_key_of(CLEW_TRY(file_.text_of("key", key_node)));
+      if (!key) return file_.fail_at(key_node.source(), key.error().message);
       const toml::node& role_node = *table.get("role");
-      const std::string role = CLEW_TRY(text_of("role", role_node));
+      const std::string role = CLEW_TRY(file_.text_of("role", role_node));
       if (!roles.contains(role))
-        return fail_at(role_node.source(), fmt::format("there is no [roles.{}]", role));
+        return file_.fail_at(role_node.source(), fmt::format("there is no [roles.{}]", role));
       const bool is_new = keys.emplace(*key, Holder{std::string(name.str()), role}).second;
-      if (!is_new) return fail_at(key_node.source(), "this key is here twice");
+      if (!is_new) return file_.fail_at(key_node.source(), "this key is here twice");
     }
     return keys;
   }
 
-  Expected<void> check_keys(const toml::table& table, std::vector<std::string_view> known) const {
-    for (const auto& [key, node] : table) {
-      if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
-      const std::string nearest = nearest_name(key.str(), known);
-      return fail_at(
-          key.source(),
-          fmt::format("unknown key '{}'{}", key.str(),
-                      nearest.empty() ? fmt::format("; there are {}", fmt::join(known, ", "))
-                                      : fmt::format("; did you mean '{}'?", nearest)));
-    }
-    return {};
-  }
-
-  [[nodiscard]] tl::unexpected<Error> fail_at(const toml::source_region& place,
-                                              std::string_view message) const {
-    return fail(ErrorCode::InvalidQuery, fmt::format("{}:{}:{}: error: {}", name_, place.begin.line,
-                                                     place.begin.column, message));
-  }
-
  private:
   Expected<Role> role(const std::string& name, const toml::table& table) const {
-    CLEW_TRY(check_keys(
+    CLEW_TRY(file_.check_keys(
         table, {"sources", "processes", "memory", "kernel", "cause", "queries", "interval_ms"}));
     Role role{.name = name};
     role.sources = CLEW_TRY(patterns(table, "sources"));
     role.processes = CLEW_TRY(patterns(table, "processes"));
-    role.memory = CLEW_TRY(truth(table, "memory"));
-    role.kernel = CLEW_TRY(truth(table, "kernel"));
-    role.cause = CLEW_TRY(truth(table, "cause"));
+    CLEW_TRY(file_.read(table, "memory", role.memory));
+    CLEW_TRY(file_.read(table, "kernel", role.kernel));
+    CLEW_TRY(file_.read(table, "cause", role.cause));
     constexpr int64_t kQueriesMost = 1000;
     constexpr int64_t kIntervalMost = 86'400'000;
-    role.queries = static_cast<uint64_t>(CLEW_TRY(number(table, "queries", kQueriesMost)));
-    role.interval_ns = CLEW_TRY(number(table, "interval_ms", kIntervalMost)) * 1'000'000;
+    int64_t queries = 0;
+    int64_t interval_ms = 0;
+    CLEW_TRY(file_.read(table, "queries", kQueriesMost, queries));
+    CLEW_TRY(file_.read(table, "interval_ms", kIntervalMost, interval_ms));
+    role.queries = static_cast<uint64_t>(queries);
+    role.interval_ns = interval_ms * 1'000'000;
     return role;
   }
 
@@ -112,53 +88,28 @@ class RolesReader {
     std::vector<std::string> patterns;
     const toml::node* const node = table.get(key);
     if (node == nullptr) return patterns;
-    if (!node->is_array()) return fail_at(node->source(), fmt::format("'{}' is a list", key));
-    for (const toml::node& one : *node->as_array()) {
-      std::string text = CLEW_TRY(text_of(key, one));
+    const toml::array& all = *CLEW_TRY(file_.list_of(key, *node));
+    for (const toml::node& one : all) {
+      std::string text = CLEW_TRY(file_.element_of(key, one));
       const auto pattern = target::Pattern::compile(text);
-      if (!pattern) return fail_at(one.source(), pattern.error().message);
+      if (!pattern) return file_.fail_at(one.source(), pattern.error().message);
       patterns.push_back(std::move(text));
     }
     return patterns;
   }
 
-  Expected<bool> truth(const toml::table& table, std::string_view key) const {
-    const toml::node* const node = table.get(key);
-    if (node == nullptr) return false;
-    if (const toml::value<bool>* const value = node->as_boolean()) return value->get();
-    return fail_at(node->source(), fmt::format("'{}' is true or false", key));
-  }
-
-  // 0: it is not there.
-  Expected<int64_t> number(const toml::table& table, std::string_view key, int64_t most) const {
-    const toml::node* const node = table.get(key);
-    if (node == nullptr) return 0;
-    const toml::value<int64_t>* const value = node->as_integer();
-    if (value != nullptr && value->get() >= 1 && value->get() <= most) return value->get();
-    return fail_at(node->source(), fmt::format("'{}' is a whole number from 1 to {}", key, most));
-  }
-
-  Expected<std::string> text_of(std::string_view key, const toml::node& node) const {
-    const toml::value<std::string>* const value = node.as_string();
-    const bool is_text =
-        value != nullptr && !value->get().empty() && value->get().find('\0') == std::string::npos;
-    if (is_text) return value->get();
-    return fail_at(node.source(), fmt::format("'{}' has non-empty texts", key));
-  }
-
-  const std::string& name_;
+  const SettingsFile& file_;
 };
 
 }  // namespace
 
 Expected<Roles> Roles::parse(std::string_view text, const std::string& name) {
-  const RolesReader reader(name);
-  const toml::parse_result parsed = toml::parse(text, name);
-  if (!parsed) return reader.fail_at(parsed.error().source(), parsed.error().description());
-  CLEW_TRY(reader.check_keys(parsed.table(), {"keys", "roles"}));
+  const SettingsFile file = CLEW_TRY(SettingsFile::parse(text, name));
+  CLEW_TRY(file.check_keys(file.all(), {"keys", "roles"}));
+  const RolesReader reader(file);
   Roles roles;
-  roles.roles_ = CLEW_TRY(reader.roles(parsed.table()));
-  roles.keys_ = CLEW_TRY(reader.keys<Holder>(parsed.table(), roles.roles_));
+  roles.roles_ = CLEW_TRY(reader.roles(file.all()));
+  roles.keys_ = CLEW_TRY(reader.keys<Holder>(file.all(), roles.roles_));
   return roles;
 }
 
@@ -173,19 +124,7 @@ Expected<Roles> Roles::read(const std::string& path) {
     return fail(ErrorCode::Refused,
                 fmt::format("others may write {}, and so say who may ask what", path));
   }
-  std::string text(kRolesBytesMax + 1, '\0');
-  size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t count = ::read(file.get(), text.data() + size, text.size() - size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
-    if (count == 0) break;
-    size += static_cast<size_t>(count);
-  }
-  if (size > kRolesBytesMax)
-    return fail(ErrorCode::Limit, fmt::format("{} has more than {} bytes", path, kRolesBytesMax));
-  text.resize(size);
-  return parse(text, path);
+  return parse(CLEW_TRY(read_settings(file.get(), path, kRolesBytesMax)), path);
 }
 
 Expected<const Role*> Roles::role_of(const PublicKey& key) const {

@@ -80,7 +80,7 @@ int run_named(std::string_view name, int argument_count, const char* const* argu
     (void)report(problem.error);
   const std::string near = nearest_name(name, names);
   fmt::print(stderr, "clew: error: no verb '{}'{}\n", name,
-             near.empty() ? "; see clew --help" : fmt::format("; did you mean '{}'?", near));
+             near.empty() ? "; see clew --help" : did_you_mean(near));
   return kExitUsage;
 }
 

@@ -50,10 +50,6 @@ Expected<void> need_moments(bool has_moments) {
   return fail(ErrorCode::NotFound, "nothing is recorded of this thread");
 }
 
-std::string hint_of(std::string_view near) {
-  return near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
-}
-
 }  // namespace
 
 StepSession::StepSession(const recorder::Snap& snap, recorder::SnapModules& modules,
@@ -278,7 +274,8 @@ std::string StepSession::nearest_recorded(const recorder::Location& location) {
   }
   if (near_line != 0) return fmt::format("; the next line that ran is {}", near_line);
   const std::vector<std::string_view> all(names.begin(), names.end());
-  return hint_of(nearest_name(location.function.empty() ? location.file : location.function, all));
+  return did_you_mean(
+      nearest_name(location.function.empty() ? location.file : location.function, all));
 }
 
 Expected<void> StepSession::set_breakpoint(std::string_view words) {
@@ -488,7 +485,7 @@ Expected<void> StepSession::info(std::string_view words) {
     const std::vector<std::string_view> all = {kThreads, kModules, kBreakpoints};
     return fail(ErrorCode::InvalidQuery,
                 fmt::format("info threads, modules or breakpoints, not '{}'{}", words,
-                            hint_of(nearest_name(words, all))));
+                            did_you_mean(nearest_name(words, all))));
   }
   return {};
 }

@@ -410,8 +410,7 @@ Expected<std::string> list_tracepoints(const NameRequest& request,
   if (!text.empty() || pattern.matches_everything()) return text;
   const std::string near = nearest_name(request.pattern, names);
   return fail(ErrorCode::NotFound,
-              fmt::format("no tracepoint matches '{}'{}", request.pattern,
-                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+              fmt::format("no tracepoint matches '{}'{}", request.pattern, did_you_mean(near)));
 }
 
 bool names_tracepoints(const std::string& pattern,

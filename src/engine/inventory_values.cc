@@ -73,8 +73,7 @@ Expected<std::string> list_values(const NameRequest& request,
   if (!text.empty()) return text;
   const std::string near = nearest_name(request.pattern, names);
   return fail(ErrorCode::NotFound,
-              fmt::format("no value matches '{}'{}", request.pattern,
-                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+              fmt::format("no value matches '{}'{}", request.pattern, did_you_mean(near)));
 }
 
 }  // namespace clew::engine

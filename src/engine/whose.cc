@@ -49,7 +49,7 @@ void note(std::vector<std::string>& met, const std::string& name) {
 std::string instead_of(const std::string& wanted, const std::vector<std::string>& met) {
   const std::vector<std::string_view> names(met.begin(), met.end());
   const std::string nearest = nearest_name(wanted, names);
-  if (!nearest.empty()) return fmt::format("; did you mean '{}'?", nearest);
+  if (!nearest.empty()) return did_you_mean(nearest);
   const size_t told = std::min(met.size(), kToldMax);
   const std::span<const std::string> first(met.data(), told);
   return fmt::format("; there {} {}{}", met.size() == 1 ? "is" : "are", fmt::join(first, ", "),

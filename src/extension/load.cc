@@ -174,8 +174,7 @@ Expected<Extension> load(const std::string& what, const Library& library) {
   const std::string near = nearest_name(what, views);
   return fail(ErrorCode::NotFound,
               fmt::format("no extension '{}'{}; expected FILE.c, FILE.o, or one of: {}", what,
-                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near),
-                          fmt::join(names, ", ")));
+                          did_you_mean(near), fmt::join(names, ", ")));
 }
 
 }  // namespace clew::extension

@@ -243,11 +243,10 @@ Expected<void> Reader::unknown(const Source& source, size_t instruction,
   for (const auto& [one, function] : sources_)
     known.push_back(one);
   const std::string near = nearest_name(name, known);
-  return refuse_at(
-      source, instruction,
-      fmt::format("'{}' is not defined in this file{}; an extension has no C library "
-                  "(clew.h says what there is)",
-                  name, near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  return refuse_at(source, instruction,
+                   fmt::format("'{}' is not defined in this file{}; an extension has no C library "
+                               "(clew.h says what there is)",
+                               name, did_you_mean(near)));
 }
 
 // LDDW of a variable's address: what is added to it is in the immediate.

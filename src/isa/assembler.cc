@@ -145,10 +145,9 @@ class Assembler {
     }
     if (row) return row;
     const std::string nearest = nearest_mnemonic(words);
-    const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
-    return error(
-        tokens_[first].column,
-        fmt::format("no instruction '{}'{}", words.empty() ? tokens_[first].text : words, hint));
+    return error(tokens_[first].column,
+                 fmt::format("no instruction '{}'{}", words.empty() ? tokens_[first].text : words,
+                             did_you_mean(nearest)));
   }
 
   static size_t operand_count(Form form) {
@@ -346,8 +345,7 @@ class Assembler {
       return {};
     }
     const std::string nearest = nearest_name(name.text, names);
-    const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
-    return error(name.column, fmt::format("no accessor '{}'{}", name.text, hint));
+    return error(name.column, fmt::format("no accessor '{}'{}", name.text, did_you_mean(nearest)));
   }
 
   Expected<uint8_t> take_register() {
@@ -455,8 +453,8 @@ class Assembler {
     for (const auto& [name, at] : labels_)
       names.push_back(name);
     const std::string nearest = nearest_name(use.name, names);
-    const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
-    return error_at(use.line, use.column, fmt::format("no label '{}'{}", use.name, hint));
+    return error_at(use.line, use.column,
+                    fmt::format("no label '{}'{}", use.name, did_you_mean(nearest)));
   }
 
   static Expected<void> set_distance(Instruction& branch, int64_t distance, const LabelUse& use) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <climits>
 #include <string>
@@ -11,20 +10,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-// See recorder/policy.cc.
-#undef NDEBUG
-#define TOML_ASSERT(condition) static_assert(true)
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
-#include <toml++/toml.h>
-
 #include "base/error_text.h"
 #include "base/file_descriptor.h"
-#include "base/nearest.h"
+#include "base/settings_file.h"
 #include "ledger/who.h"
 
 namespace clew::ledger {
@@ -32,110 +23,29 @@ namespace {
 
 constexpr size_t kRulesBytesMax = size_t{256} << 10;
 
-// Of one file. Positions of toml++ count from 1.
-class RulesReader {
- public:
-  explicit RulesReader(const std::string& name) : name_(name) {}
-
-  Expected<SiteRules> run(std::string_view text) {
-    const toml::parse_result parsed = toml::parse(text, name_);
-    if (!parsed) {
-      std::string message(parsed.error().description());
-      if (!message.empty())
-        message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
-      return fail_at(parsed.error().source(), message);
-    }
-    const toml::table& all = parsed.table();
-    CLEW_TRY(check_keys(all, {"log", "limits"}));
-    rules_.path = name_;
-    if (const toml::node* const log = all.get("log")) {
-      const toml::table& table = *CLEW_TRY(table_of("log", *log));
-      CLEW_TRY(check_keys(table, {"require"}));
-      if (const toml::node* const require = table.get("require"))
-        rules_.is_log_required = CLEW_TRY(truth_of("require", *require));
-    }
-    if (const toml::node* const limits = all.get("limits")) {
-      const toml::table& table = *CLEW_TRY(table_of("limits", *limits));
-      CLEW_TRY(read_limits(table));
-    }
-    return std::move(rules_);
+Expected<void> read_limits(const SettingsFile& file, const toml::table& table, SiteRules& rules) {
+  CLEW_TRY(file.check_keys(table, {"allow_users", "deny_programs"}));
+  if (const toml::node* const users = table.get("allow_users")) {
+    rules.names_users = true;
+    const toml::array& all = *CLEW_TRY(file.list_of("allow_users", *users));
+    for (const toml::node& one : all)
+      rules.allow_users.push_back(CLEW_TRY(file.element_of("allow_users", one)));
   }
-
- private:
-  Expected<void> read_limits(const toml::table& table) {
-    CLEW_TRY(check_keys(table, {"allow_users", "deny_programs"}));
-    if (const toml::node* const users = table.get("allow_users")) {
-      rules_.names_users = true;
-      const std::vector<const toml::node*> all = CLEW_TRY(list_of("allow_users", *users));
-      for (const toml::node* const one : all)
-        rules_.allow_users.push_back(CLEW_TRY(text_of("allow_users", *one)));
-    }
-    const toml::node* const programs = table.get("deny_programs");
-    if (programs == nullptr) return {};
-    const std::vector<const toml::node*> all = CLEW_TRY(list_of("deny_programs", *programs));
-    for (const toml::node* const one : all) {
-      const std::string text = CLEW_TRY(text_of("deny_programs", *one));
-      auto pattern = target::Pattern::compile(text);
-      if (!pattern) return fail_at(one->source(), pattern.error().message);
-      // One that no path matches would forbid nothing, and seem to.
-      if (text[0] != '/' && text[0] != '*')
-        return fail_at(one->source(), fmt::format("'{}' is no path: it begins with / or *", text));
-      rules_.deny_programs.push_back(std::move(*pattern));
-    }
-    return {};
+  const toml::node* const programs = table.get("deny_programs");
+  if (programs == nullptr) return {};
+  const toml::array& all = *CLEW_TRY(file.list_of("deny_programs", *programs));
+  for (const toml::node& one : all) {
+    const std::string text = CLEW_TRY(file.element_of("deny_programs", one));
+    auto pattern = target::Pattern::compile(text);
+    if (!pattern) return file.fail_at(one.source(), pattern.error().message);
+    // One that no path matches would forbid nothing, and seem to.
+    if (text[0] != '/' && text[0] != '*')
+      return file.fail_at(one.source(),
+                          fmt::format("'{}' is no path: it begins with / or *", text));
+    rules.deny_programs.push_back(std::move(*pattern));
   }
-
-  Expected<void> check_keys(const toml::table& table,
-                            const std::vector<std::string_view>& known) const {
-    for (const auto& [key, node] : table) {
-      if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
-      const std::string nearest = nearest_name(key.str(), known);
-      return fail_at(
-          key.source(),
-          fmt::format("unknown key '{}'{}", key.str(),
-                      nearest.empty() ? fmt::format("; there are {}", fmt::join(known, ", "))
-                                      : fmt::format("; did you mean '{}'?", nearest)));
-    }
-    return {};
-  }
-
-  Expected<const toml::table*> table_of(std::string_view key, const toml::node& node) const {
-    if (const toml::table* const table = node.as_table()) return table;
-    return fail_at(node.source(), fmt::format("expected [{}], a table", key));
-  }
-
-  Expected<std::vector<const toml::node*>> list_of(std::string_view key,
-                                                   const toml::node& node) const {
-    const toml::array* const all = node.as_array();
-    if (all == nullptr) return fail_at(node.source(), fmt::format("'{}' is a list", key));
-    std::vector<const toml::node*> nodes;
-    for (const toml::node& one : *all)
-      nodes.push_back(&one);
-    return nodes;
-  }
-
-  Expected<std::string> text_of(std::string_view key, const toml::node& node) const {
-    const toml::value<std::string>* const value = node.as_string();
-    const bool is_text =
-        value != nullptr && !value->get().empty() && value->get().find('\0') == std::string::npos;
-    if (is_text) return value->get();
-    return fail_at(node.source(), fmt::format("'{}' has non-empty texts", key));
-  }
-
-  Expected<bool> truth_of(std::string_view key, const toml::node& node) const {
-    if (const toml::value<bool>* const value = node.as_boolean()) return value->get();
-    return fail_at(node.source(), fmt::format("'{}' is true or false", key));
-  }
-
-  [[nodiscard]] tl::unexpected<Error> fail_at(const toml::source_region& place,
-                                              std::string_view message) const {
-    return fail(ErrorCode::InvalidQuery, fmt::format("{}:{}:{}: error: {}", name_, place.begin.line,
-                                                     place.begin.column, message));
-  }
-
-  const std::string& name_;
-  SiteRules rules_;
-};
+  return {};
+}
 
 Expected<void> check_is_roots(int descriptor, const std::string& path) {
   struct stat status {};
@@ -151,19 +61,7 @@ Expected<std::string> read_rules(int descriptor, const std::string& path) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
     return fail(ErrorCode::Refused, fmt::format("{} is no file", path));
-  std::string text(kRulesBytesMax + 1, '\0');
-  size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t count = read(descriptor, text.data() + size, text.size() - size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail(ErrorCode::Io, fmt::format("{}: {}", path, error_text(errno)));
-    if (count == 0) break;
-    size += static_cast<size_t>(count);
-  }
-  if (size > kRulesBytesMax)
-    return fail(ErrorCode::Limit, fmt::format("{} has more than {} bytes", path, kRulesBytesMax));
-  text.resize(size);
-  return text;
+  return read_settings(descriptor, path, kRulesBytesMax);
 }
 
 // Where its file has another name by now, or none, the kernel says what it was.
@@ -184,7 +82,19 @@ Expected<std::string> executable_of(pid_t pid) {
 }  // namespace
 
 Expected<SiteRules> parse_site_rules(std::string_view text, const std::string& name) {
-  return RulesReader(name).run(text);
+  const SettingsFile file = CLEW_TRY(SettingsFile::parse(text, name));
+  SiteRules rules{.path = name};
+  CLEW_TRY(file.check_keys(file.all(), {"log", "limits"}));
+  if (const toml::node* const log = file.all().get("log")) {
+    const toml::table& table = *CLEW_TRY(file.table_of("log", *log));
+    CLEW_TRY(file.check_keys(table, {"require"}));
+    CLEW_TRY(file.read(table, "require", rules.is_log_required));
+  }
+  if (const toml::node* const limits = file.all().get("limits")) {
+    const toml::table& table = *CLEW_TRY(file.table_of("limits", *limits));
+    CLEW_TRY(read_limits(file, table, rules));
+  }
+  return rules;
 }
 
 Expected<SiteRules> read_site_rules(const std::string& path) {

@@ -46,7 +46,7 @@ TEST(SiteRules, WhatIsWrongInThemIsAnErrorWithItsPlace) {
   EXPECT_EQ(error_of("[limits]\nallow_users = \"ann\"\n"),
             "clew.toml:2:15: error: 'allow_users' is a list");
   EXPECT_EQ(error_of("[limits]\nallow_users = [1]\n"),
-            "clew.toml:2:16: error: 'allow_users' has non-empty texts");
+            "clew.toml:2:16: error: 'allow_users' is a list of non-empty strings");
   EXPECT_EQ(error_of("[limits]\ndeny_programs = [\"gpg\"]\n"),
             "clew.toml:2:18: error: 'gpg' is no path: it begins with / or *");
   EXPECT_THAT(error_of("[limits]\ndeny_programs = [\"/[\"]\n"),

@@ -90,8 +90,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
   constexpr size_t kShortest = 3;  // Every name of two letters is near to every other.
   if (name.size() < kShortest) return "";
   const std::string nearest = nearest_name(name, candidates);
-  return nearest.empty() || nearest == name ? std::string()
-                                            : fmt::format("; did you mean '{}'?", nearest);
+  return nearest == name ? std::string() : clew::did_you_mean(nearest);
 }
 
 }  // namespace clew::query

@@ -9,15 +9,7 @@
 
 #include <fmt/format.h>
 
-// The shared library of Debian is built with exceptions; the header alone is not. It asserts, or
-// lets a compiler assume, that a key begins as one, and refuses what does not right behind that
-// ("[("). All files that include it agree on this.
-#undef NDEBUG
-#define TOML_ASSERT(condition) static_assert(true)
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
-#include <toml++/toml.h>
-
+#include "base/settings_file.h"
 #include "query/diagnostic.h"
 #include "query/parser.h"
 #include "query/resolve_source.h"
@@ -66,11 +58,8 @@ class Reader {
   Expected<VocabularyFile> run() {
     const toml::parse_result parsed = toml::parse(std::string_view(text_.text), text_.name);
     if (!parsed) {
-      std::string message(parsed.error().description());
-      if (!message.empty()) {
-        message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
-      }
-      return report_.fail(span_of(parsed.error().source(), text_.text), message);
+      const Span span = span_of(parsed.error().source(), text_.text);
+      return report_.fail(span, toml_problem(parsed.error()));
     }
     VocabularyFile result;
     for (const auto& [key, node] : parsed.table()) {

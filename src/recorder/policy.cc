@@ -16,17 +16,9 @@
 
 #include <fmt/format.h>
 
-// The shared library of Debian is built with exceptions; the header alone is not. It asserts, or
-// lets a compiler assume, that a key begins as one, and refuses what does not right behind that
-// ("[("). All files that include it agree on this.
-#undef NDEBUG
-#define TOML_ASSERT(condition) static_assert(true)
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
-#include <toml++/toml.h>
-
 #include "base/error_text.h"
 #include "base/nearest.h"
+#include "base/settings_file.h"
 
 namespace clew::recorder {
 
@@ -80,12 +72,6 @@ std::string names_of(std::span<const Unit> units) {
   return names;
 }
 
-std::string did_you_mean(std::string_view name, std::span<const std::string_view> known) {
-  const std::string nearest = nearest_name(name, known);
-  if (!nearest.empty()) return fmt::format("; did you mean '{}'?", nearest);
-  return fmt::format("; there are {}", fmt::join(known, ", "));
-}
-
 // "SIGSEGV" of "SIGSEGV" or "segv".
 std::string full_name(std::string_view name) {
   std::string result(name);
@@ -94,58 +80,38 @@ std::string full_name(std::string_view name) {
   return result.starts_with("SIG") ? result : "SIG" + result;
 }
 
-// Of one file. Positions of toml++ count from 1.
 class Reader {
  public:
-  explicit Reader(const std::string& name) : name_(name) {}
+  explicit Reader(const SettingsFile& file) : file_(file) {}
 
-  Expected<Policy> run(std::string_view text) {
-    const toml::parse_result parsed = toml::parse(text, name_);
-    if (!parsed) {
-      std::string message(parsed.error().description());
-      if (!message.empty()) {
-        message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
-      }
-      return fail_at(parsed.error().source(), message);
+  Expected<Policy> run() {
+    const toml::table& all = file_.all();
+    CLEW_TRY(read_recorder(all));
+    if (const toml::node* const snaps = all.get("snaps")) {
+      const toml::table& table = *CLEW_TRY(file_.table_of("snaps", *snaps));
+      CLEW_TRY(read_snaps(table));
     }
-    CLEW_TRY(read_recorder(parsed.table()));
-    if (const toml::node* const snaps = parsed.table().get("snaps")) {
-      const toml::table* const table = snaps->as_table();
-      if (table == nullptr) return fail_at(snaps->source(), "expected [snaps], a table");
-      CLEW_TRY(read_snaps(*table));
-    }
-    if (const toml::node* const when = parsed.table().get("when")) CLEW_TRY(read_when(*when));
+    if (const toml::node* const when = all.get("when")) CLEW_TRY(read_when(*when));
     return std::move(policy_);
   }
 
  private:
-  [[nodiscard]] tl::unexpected<Error> fail_at(const toml::source_region& place,
-                                              std::string_view message) const {
-    return fail(ErrorCode::InvalidQuery, fmt::format("{}: error: {}", place_text(place), message));
-  }
-
-  [[nodiscard]] std::string place_text(const toml::source_region& place) const {
-    return fmt::format("{}:{}:{}", name_, place.begin.line, place.begin.column);
-  }
-
   Expected<void> read_recorder(const toml::table& table) {
-    CLEW_TRY(check_keys(table, {"group", "folder", "follow", "loops", "cache", "snaps", "when"}));
+    CLEW_TRY(
+        file_.check_keys(table, {"group", "folder", "follow", "loops", "cache", "snaps", "when"}));
     if (const toml::node* const group = table.get("group")) {
-      policy_.group = CLEW_TRY(text_of("group", *group));
+      policy_.group = CLEW_TRY(file_.text_of("group", *group));
       const Expected<void> checked = check_group(policy_.group);
-      if (!checked) return fail_at(group->source(), checked.error().message);
+      if (!checked) return file_.fail_at(group->source(), checked.error().message);
     }
-    if (const toml::node* const folder = table.get("folder"))
-      policy_.folder = CLEW_TRY(text_of("folder", *folder));
-    if (const toml::node* const follow = table.get("follow"))
-      policy_.follows = CLEW_TRY(truth_of("follow", *follow));
-    if (const toml::node* const cache = table.get("cache"))
-      policy_.caches = CLEW_TRY(truth_of("cache", *cache));
+    CLEW_TRY(file_.read(table, "folder", policy_.folder));
+    CLEW_TRY(file_.read(table, "follow", policy_.follows));
+    CLEW_TRY(file_.read(table, "cache", policy_.caches));
     if (const toml::node* const loops = table.get("loops")) {
-      const std::string value = CLEW_TRY(text_of("loops", *loops));
+      const std::string value = CLEW_TRY(file_.text_of("loops", *loops));
       if (value != "once" && value != "each") {
-        return fail_at(loops->source(),
-                       fmt::format("'loops' is \"once\" or \"each\", not '{}'", value));
+        return file_.fail_at(loops->source(),
+                             fmt::format("'loops' is \"once\" or \"each\", not '{}'", value));
       }
       policy_.each_iteration = value == "each";
     }
@@ -153,8 +119,8 @@ class Reader {
   }
 
   Expected<void> read_snaps(const toml::table& table) {
-    CLEW_TRY(check_keys(table, {"signals", "exits", "heartbeat", "same_crash_max", "interval",
-                                "files_max", "bytes_max"}));
+    CLEW_TRY(file_.check_keys(table, {"signals", "exits", "heartbeat", "same_crash_max", "interval",
+                                      "files_max", "bytes_max"}));
     SnapLimits& limits = policy_.limits;
     if (const toml::node* const signals = table.get("signals"))
       policy_.signals = CLEW_TRY(signals_of(*signals));
@@ -162,17 +128,15 @@ class Reader {
       policy_.exits = CLEW_TRY(exits_of(*exits));
     if (const toml::node* const heartbeat = table.get("heartbeat"))
       policy_.heartbeat_ns = CLEW_TRY(quantity_of("heartbeat", *heartbeat, kTimeUnits, "30s"));
-    if (const toml::node* const same = table.get("same_crash_max"))
-      limits.same_crash_max = CLEW_TRY(count_of("same_crash_max", *same));
-    if (const toml::node* const files = table.get("files_max"))
-      limits.files_max = CLEW_TRY(count_of("files_max", *files));
+    CLEW_TRY(read_count(table, "same_crash_max", limits.same_crash_max));
+    CLEW_TRY(read_count(table, "files_max", limits.files_max));
     if (const toml::node* const bytes = table.get("bytes_max"))
       limits.bytes_max = CLEW_TRY(quantity_of("bytes_max", *bytes, kSizeUnits, "512MiB"));
     if (const toml::node* const interval = table.get("interval")) {
       limits.interval_ns = CLEW_TRY(quantity_of("interval", *interval, kTimeUnits, "1h"));
       if (!limits.same_crash_max) {
-        return fail_at(interval->source(),
-                       "'interval' is that of 'same_crash_max', which is missing");
+        return file_.fail_at(interval->source(),
+                             "'interval' is that of 'same_crash_max', which is missing");
       }
     }
     return {};
@@ -183,51 +147,27 @@ class Reader {
     const bool is_list =
         all != nullptr &&
         std::all_of(all->begin(), all->end(), [](const auto& one) { return one.is_table(); });
-    if (!is_list) return fail_at(when.source(), "expected [[when]], a table for each query");
+    if (!is_list) return file_.fail_at(when.source(), "expected [[when]], a table for each query");
     if (all->size() > kConditionsMax) {
-      return fail_at(when.source(), fmt::format("{} queries are possible", kConditionsMax));
+      return file_.fail_at(when.source(), fmt::format("{} queries are possible", kConditionsMax));
     }
     for (const toml::node& one : *all) {
       const toml::table& table = *one.as_table();
-      CLEW_TRY(check_keys(table, {"query"}));
+      CLEW_TRY(file_.check_keys(table, {"query"}));
       const toml::node* const query = table.get("query");
-      if (query == nullptr) return fail_at(table.source(), "[[when]] has no 'query'");
+      if (query == nullptr) return file_.fail_at(table.source(), "[[when]] has no 'query'");
       policy_.conditions.push_back(
-          {CLEW_TRY(text_of("query", *query)), place_text(query->source())});
+          {CLEW_TRY(file_.text_of("query", *query)), file_.place_text(query->source())});
     }
     return {};
   }
 
-  Expected<void> check_keys(const toml::table& table,
-                            const std::vector<std::string_view>& known) const {
-    for (const auto& [key, node] : table) {
-      if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
-      return fail_at(key.source(),
-                     fmt::format("unknown key '{}'{}", key.str(), did_you_mean(key.str(), known)));
-    }
+  Expected<void> read_count(const toml::table& table, std::string_view key,
+                            std::optional<uint32_t>& count) const {
+    int64_t given = 0;
+    CLEW_TRY(file_.read(table, key, kSnapsMax, given));
+    if (given != 0) count = static_cast<uint32_t>(given);
     return {};
-  }
-
-  Expected<std::string> text_of(std::string_view key, const toml::node& node) const {
-    const toml::value<std::string>* const value = node.as_string();
-    const bool is_text =
-        value != nullptr && !value->get().empty() && value->get().find('\0') == std::string::npos;
-    if (is_text) return value->get();
-    return fail_at(node.source(), fmt::format("'{}' is a non-empty string", key));
-  }
-
-  Expected<bool> truth_of(std::string_view key, const toml::node& node) const {
-    if (const toml::value<bool>* const value = node.as_boolean()) return value->get();
-    return fail_at(node.source(), fmt::format("'{}' is true or false", key));
-  }
-
-  Expected<uint32_t> count_of(std::string_view key, const toml::node& node) const {
-    const toml::value<int64_t>* const value = node.as_integer();
-    if (value != nullptr && value->get() >= 1 && value->get() <= kSnapsMax) {
-      return static_cast<uint32_t>(value->get());
-    }
-    return fail_at(node.source(),
-                   fmt::format("'{}' is a whole number from 1 to {}", key, kSnapsMax));
   }
 
   Expected<uint64_t> quantity_of(std::string_view key, const toml::node& node,
@@ -236,7 +176,7 @@ class Reader {
     const auto result = value != nullptr ? with_unit(value->get(), units) : std::nullopt;
     if (result) return *result;
     const Unit& last = units.back();
-    return fail_at(
+    return file_.fail_at(
         node.source(),
         fmt::format("'{}' is a whole number with a unit, as \"{}\" (units: {}), from 1{} to {}{}",
                     key, example, names_of(units), units.front().name, UINT64_MAX / last.size,
@@ -244,18 +184,20 @@ class Reader {
   }
 
   Expected<Exits> exits_of(const toml::node& node) const {
-    const std::string value = CLEW_TRY(text_of("exits", node));
+    const std::string value = CLEW_TRY(file_.text_of("exits", node));
     if (value == "none") return Exits::None;
     if (value == "failures") return Exits::Failures;
     if (value == "all") return Exits::All;
-    return fail_at(node.source(),
-                   fmt::format("'exits' is \"none\", \"failures\" or \"all\", not '{}'", value));
+    return file_.fail_at(
+        node.source(),
+        fmt::format("'exits' is \"none\", \"failures\" or \"all\", not '{}'", value));
   }
 
   Expected<SignalSet> signals_of(const toml::node& node) const {
     const toml::array* const list = node.as_array();
     if (list == nullptr) {
-      return fail_at(node.source(), "'signals' is a list of names, as [\"SIGSEGV\", \"SIGABRT\"]");
+      return file_.fail_at(node.source(),
+                           "'signals' is a list of names, as [\"SIGSEGV\", \"SIGABRT\"]");
     }
     SignalSet all = 0;
     for (const toml::node& one : *list)
@@ -264,7 +206,7 @@ class Reader {
   }
 
   Expected<int> signal_of(const toml::node& node) const {
-    const std::string given = CLEW_TRY(text_of("signals", node));
+    const std::string given = CLEW_TRY(file_.element_of("signals", node));
     const std::string name = full_name(given);
     std::vector<int> signals(kCoreSignals.begin(), kCoreSignals.end());
     signals.insert(signals.end(), kEndSignals.begin(), kEndSignals.end());
@@ -274,11 +216,12 @@ class Reader {
       if (names.back() == name) return signal;
     }
     const std::vector<std::string_view> known(names.begin(), names.end());
-    return fail_at(node.source(), fmt::format("'{}' is no signal that can be seen to kill{}", given,
-                                              did_you_mean(name, known)));
+    return file_.fail_at(node.source(),
+                         fmt::format("'{}' is no signal that can be seen to kill{}", given,
+                                     did_you_mean(nearest_name(name, known))));
   }
 
-  const std::string& name_;
+  const SettingsFile& file_;
   Policy policy_;
 };
 
@@ -302,7 +245,8 @@ Expected<void> check_group(std::string_view name) {
 }
 
 Expected<Policy> parse_policy(std::string_view text, const std::string& name) {
-  return Reader(name).run(text);
+  const SettingsFile file = CLEW_TRY(SettingsFile::parse(text, name));
+  return Reader(file).run();
 }
 
 Expected<Policy> read_policy(const std::string& path) {

@@ -407,18 +407,16 @@ Error Catalog::explain_no_match(std::string_view text) {
       names.push_back(file_name(module.file.path));
     }
     const std::string near = nearest_name(halves.module, names);
-    const std::string hint = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
-    return {ErrorCode::NotFound,
-            fmt::format("no module '{}' in {}{}", halves.module, data_->place(), hint)};
+    return {ErrorCode::NotFound, fmt::format("no module '{}' in {}{}", halves.module,
+                                             data_->place(), did_you_mean(near))};
   }
   const std::string where =
       scope->size() == 1 ? data_->modules[scope->front()].display_name : data_->place();
   const std::string near = nearest(text);
-  const std::string hint = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
   const bool literal = halves.function.find_first_of("*?[") == std::string_view::npos;
   return {ErrorCode::NotFound,
           fmt::format("no function {}'{}' in {}{}{}", literal ? "" : "that matches ",
-                      halves.function, where, hint, data_->unreadable_modules())};
+                      halves.function, where, did_you_mean(near), data_->unreadable_modules())};
 }
 
 Expected<Catalog::IfuncTargets> Catalog::ifunc_targets(FunctionMatch match) {

@@ -148,8 +148,8 @@ Expected<std::vector<LineAddress>> LineTable::find(std::string_view file, uint32
   }
   if (!search.file_seen) {
     const std::string near = nearest_file(file);
-    const std::string hint = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
-    return fail(ErrorCode::NotFound, fmt::format("no source file '{}'{}", file, hint));
+    return fail(ErrorCode::NotFound,
+                fmt::format("no source file '{}'{}", file, did_you_mean(near)));
   }
   if (search.found.empty()) {
     return fail(ErrorCode::InvalidQuery, fmt::format("no code at {}:{} or in the {} lines after it",

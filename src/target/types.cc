@@ -128,9 +128,8 @@ Expected<TypeMember> DebugInfo::member(TypeId record, std::string_view name) {
     names.push_back(member.name);
   }
   const std::string near = nearest_name(name, names);
-  const std::string hint = near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
-  return fail(ErrorCode::NotFound,
-              fmt::format("'{}' has no member '{}'{}", describe(record).name, name, hint));
+  return fail(ErrorCode::NotFound, fmt::format("'{}' has no member '{}'{}", describe(record).name,
+                                               name, did_you_mean(near)));
 }
 
 std::vector<TypeEnumerator> DebugInfo::enumerators(TypeId enumeration) {
