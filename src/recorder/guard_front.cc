@@ -43,6 +43,7 @@ class NextFinder {
  private:
   [[nodiscard]] GuardNext anything() const {
     GuardNext next{.may_end = true, .may_unwind = true, .may_stop = stop_ != kNone};
+    if (callee_ == nullptr) return next;
     next.calls.resize(flow_.nodes().size());
     std::iota(next.calls.begin(), next.calls.end(), 0U);
     return next;

@@ -28,14 +28,14 @@ class WayFinder {
         flow_(paths_.flow(query.function)),
         count_(static_cast<uint32_t>(query.callees.size())) {}
 
-  std::optional<std::vector<GuardItem>> run() {
+  std::optional<GuardWay> run() {
     states_.push_back({});
     ways_.emplace_back();
     const uint32_t first = first_block();
     if (first == kNone) return std::nullopt;
     const uint32_t start = number_of({first, 0, false});
     for (uint32_t i = start; i < states_.size(); ++i) {
-      if (states_.size() > kGuardStatesMax) return std::nullopt;
+      if (states_.size() > kGuardStatesMax || edges_ > kGuardEdgesMax) return std::nullopt;
       if (states_[i].is_in_call) {
         leave_call(i);
       } else {
@@ -45,7 +45,7 @@ class WayFinder {
     find_leading();
     if (!leads_[start]) return std::nullopt;
     find_order(start);
-    return items();
+    return way();
   }
 
   [[nodiscard]] uint32_t first_block() const {
@@ -66,6 +66,7 @@ class WayFinder {
   void lead(uint32_t from, const State& to) {
     const uint32_t number = number_of(to);
     ways_[from].push_back(number);
+    ++edges_;
   }
 
   void leave_block(uint32_t number) {
@@ -169,28 +170,59 @@ class WayFinder {
     }
   }
 
-  // Of those, each in front of what it leads to, but for loops.
+  // Of those, each in front of what it leads to; those of a loop lie together. After Tarjan,
+  // "Depth-first search and linear graph algorithms", SIAM J. Comput. 1(2), 1972.
   void find_order(uint32_t start) {
     struct Visit {
       uint32_t state;
       size_t next = 0;
     };
-    std::vector<bool> seen(states_.size());
-    std::vector<Visit> open = {{start}};
-    seen[start] = true;
+    loops_.resize(states_.size());
+    std::vector<uint32_t> found(states_.size());   // Number of the visit, from 1.
+    std::vector<uint32_t> lowest(states_.size());  // Of a state that is reached and still open.
+    std::vector<bool> is_ordered(states_.size());
+    std::vector<uint32_t> waiting;
+    std::vector<Visit> open;
+    uint32_t visits = 0;
+    const auto begin = [&](uint32_t state) {
+      found[state] = lowest[state] = ++visits;
+      waiting.push_back(state);
+      open.push_back({state});
+    };
+    begin(start);
     while (!open.empty()) {
-      Visit& top = open.back();
-      if (top.next == ways_[top.state].size()) {
-        order_.push_back(top.state);
-        open.pop_back();
+      const uint32_t at = open.back().state;
+      if (open.back().next < ways_[at].size()) {
+        const uint32_t to = ways_[at][open.back().next++];
+        if (!leads_[to] || is_ordered[to]) continue;
+        if (to == at) loops_[at] = true;
+        if (found[to] == 0) {
+          begin(to);
+        } else {
+          lowest[at] = std::min(lowest[at], found[to]);
+        }
         continue;
       }
-      const uint32_t to = ways_[top.state][top.next++];
-      if (!leads_[to] || seen[to]) continue;
-      seen[to] = true;
-      open.push_back({to});
+      open.pop_back();
+      if (!open.empty()) {
+        uint32_t& above = lowest[open.back().state];
+        above = std::min(above, lowest[at]);
+      }
+      if (lowest[at] == found[at]) put_loop(at, waiting, is_ordered);
     }
     std::reverse(order_.begin(), order_.end());
+  }
+
+  void put_loop(uint32_t first, std::vector<uint32_t>& waiting, std::vector<bool>& is_ordered) {
+    const bool is_loop = waiting.back() != first;
+    uint32_t state = kNone;
+    while (state != first) {
+      state = waiting.back();
+      waiting.pop_back();
+      is_ordered[state] = true;
+      loops_[state] = loops_[state] || is_loop;
+      order_.push_back(state);
+    }
   }
 
   // Which of order_ all ways pass, and once.
@@ -198,22 +230,18 @@ class WayFinder {
     std::vector<size_t> place(states_.size());
     for (size_t i = 0; i < order_.size(); ++i)
       place[order_[i]] = i;
-    std::vector<bool> common(order_.size(), true);
+    std::vector<bool> common(order_.size());
     size_t reach = 0;
     for (size_t i = 0; i < order_.size(); ++i) {
-      if (reach > i) common[i] = false;
+      common[i] = reach <= i && !loops_[order_[i]];
       for (const uint32_t to : ways_[order_[i]]) {
-        if (!leads_[to]) continue;
-        reach = std::max(reach, place[to]);
-        if (place[to] > i) continue;
-        std::fill(common.begin() + static_cast<ptrdiff_t>(place[to]),
-                  common.begin() + static_cast<ptrdiff_t>(i) + 1, false);
+        if (leads_[to]) reach = std::max(reach, place[to]);
       }
     }
     return common;
   }
 
-  std::vector<GuardItem> items() {
+  GuardWay way() {
     const std::vector<bool> common = find_common();
     std::vector<GuardItem> all;
     std::vector<size_t> called;  // Callees in `all` of the call that `call` is.
@@ -244,7 +272,11 @@ class WayFinder {
       call = flow_.nodes()[at.block].call == CallKind::None ? kNone : at.block;
       is_doubtful = false;
     }
-    return all;
+    if (is_doubtful && query_.goal == GuardGoal::Stop) {
+      all.push_back({.is_callee = false, .number = query_.block, .is_doubtful = true});
+      is_doubtful = false;
+    }
+    return {.items = std::move(all), .ends_in_doubt = is_doubtful};
   }
 
   // Those that the call entered itself have ended before it did.
@@ -269,13 +301,15 @@ class WayFinder {
   std::vector<State> states_;  // The first is kGoal.
   std::vector<std::vector<uint32_t>> ways_;
   std::unordered_map<uint64_t, uint32_t> numbers_;
+  size_t edges_ = 0;
   std::vector<bool> leads_;
+  std::vector<bool> loops_;  // It may be passed again.
   std::vector<uint32_t> order_;
 };
 
 }  // namespace
 
-std::optional<std::vector<GuardItem>> find_way(const GuardQuery& query) {
+std::optional<GuardWay> find_way(const GuardQuery& query) {
   return WayFinder(query).run();
 }
 

@@ -59,10 +59,17 @@ struct GuardItem {
   GuardEnd end = GuardEnd::Unknown;
 };
 
-// In order, up to the goal, with all callees. Nothing when no way leads there, or more states would
-// have to be looked at than kGuardStatesMax.
+// In order, up to the goal, with all callees; Stop and Site end with the goal's block.
+struct GuardWay {
+  std::vector<GuardItem> items;
+  bool ends_in_doubt = false;  // Between the last of them and the goal something may be missing.
+};
+
+// Nothing when no way leads there, or more states or steps between them would have to be looked at
+// than these.
 inline constexpr size_t kGuardStatesMax = size_t{1} << 15;
-std::optional<std::vector<GuardItem>> find_way(const GuardQuery& query);
+inline constexpr size_t kGuardEdgesMax = size_t{1} << 18;
+std::optional<GuardWay> find_way(const GuardQuery& query);
 
 // What ran behind that place in any case, and nothing else is known: blocks up to the first that
 // calls or decides.

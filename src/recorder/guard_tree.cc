@@ -34,6 +34,7 @@ class TreeReader {
     for (; at < all.size(); ++at) {
       if (all[at].kind == RecordKind::Signal) {
         is_handler_ = true;
+        interrupt();
         continue;
       }
       const bool is_whole =
@@ -59,6 +60,21 @@ class TreeReader {
     ++tree_.gaps;
     pending_ |= kGap;
     tree_.open.clear();
+    interrupted_.clear();
+  }
+
+  void interrupt() {
+    const size_t open = tree_.open.size();
+    if (open != 0 && (interrupted_.empty() || interrupted_.back() < open))
+      interrupted_.push_back(open);
+  }
+
+  // As so many are open now.
+  void cut_interrupted() {
+    const size_t open = tree_.open.size();
+    while (interrupted_.size() > 1 && interrupted_[interrupted_.size() - 2] >= open)
+      interrupted_.pop_back();
+    if (!interrupted_.empty()) interrupted_.back() = std::min(interrupted_.back(), open);
   }
 
   std::optional<Met> met_at(uint32_t word, uint32_t frame) {
@@ -94,8 +110,13 @@ class TreeReader {
     ++tree_.records;
     while (!tree_.open.empty() && is_over(met))
       tree_.open.pop_back();
+    cut_interrupted();
     const bool is_handler = std::exchange(is_handler_, false) && met.is_first;
-    if (!tree_.open.empty() && goes_on(met)) return add_hit(met);
+    if (!tree_.open.empty() && goes_on(met)) {
+      if (!interrupted_.empty() && interrupted_.back() == tree_.open.size())
+        interrupted_.pop_back();
+      return add_hit(met);
+    }
     bool is_loose = is_handler || !met.is_first;
     if (!tree_.open.empty() && top().frame && top().frame == met.frame) {
       // Has it ended, or come to its first guard once more?
@@ -139,6 +160,7 @@ class TreeReader {
     };
     if (tree_.open.empty()) return true;
     std::vector<May> all;
+    bool may_be_other = false;  // All may have ended; then what is not recorded has called.
     size_t left = tree_.open.size();
     for (size_t i = 0; left != 0; ++i, --left) {
       const GuardActivation& one = tree_.activations[tree_.open[left - 1]];
@@ -151,9 +173,13 @@ class TreeReader {
       const bool may_be_over =
           next.may_end || (next.may_unwind && left > 1 && may_catch(tree_.open[left - 2]));
       if (!may_be_over || i == kCallersMax) break;
+      may_be_other = left == 1;
     }
     tree_.surely_open = left == 0 ? 0 : left - 1;
-    const bool is_sure = all.size() == 1 && left + kCallersMax > tree_.open.size();
+    // Of an activation that has been at its first guard that would be known.
+    if (is_stop && !is_in_front_) may_be_other = false;
+    if (!is_stop && !all.empty() && is_interrupted(all.front().count)) may_be_other = true;
+    const bool is_sure = all.size() == 1 && !may_be_other && left + kCallersMax > tree_.open.size();
     if (is_stop) {
       if (!is_sure) return false;
       tree_.open.resize(all.front().count);
@@ -167,6 +193,10 @@ class TreeReader {
     if (is_sure) front.calls = std::move(all.front().calls);
     front.is_unknown = front.is_unknown || !is_sure;
     return is_sure;
+  }
+
+  [[nodiscard]] bool is_interrupted(size_t count) const {
+    return !interrupted_.empty() && count <= interrupted_.back();
   }
 
   [[nodiscard]] bool may_catch(uint32_t number) const {
@@ -247,6 +277,9 @@ class TreeReader {
   int64_t stack_ = 0;
   uint32_t last_frame_ = 0;
   bool is_handler_ = false;
+  // So many of tree_.open have not come to a guard since a signal: a handler may be behind them,
+  // which comes to none itself, and calls. Ascending.
+  std::vector<size_t> interrupted_;
   uint8_t pending_ = 0;
 };
 

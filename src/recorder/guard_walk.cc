@@ -29,6 +29,9 @@ class GuardWalker {
     behind_.resize(tree_.activations.size(), kNone);
     is_cut_off_.resize(tree_.activations.size());
     is_open_.resize(tree_.activations.size());
+    ends_loosely_.resize(tree_.activations.size());
+    for (auto i = static_cast<uint32_t>(ends_loosely_.size()); i-- > 0;)
+      ends_loosely_[i] = find_loose_end(tree_.activations[i]);
   }
 
   Walk run() {
@@ -72,8 +75,16 @@ class GuardWalker {
     return all;
   }
 
+  [[nodiscard]] bool find_loose_end(const GuardActivation& at) const {
+    return std::any_of(at.callees.begin(), at.callees.end(), [&](const TreeCallee& one) {
+      return one.behind_hits == at.hits.size() &&
+             (tree_.activations[one.activation].is_loose || ends_loosely_[one.activation]);
+    });
+  }
+
   void find_done(uint32_t number) {
     const GuardActivation& at = tree_.activations[number];
+    marks_ = 0;
     for (size_t i = 0; i < at.hits.size(); ++i) {
       marks_ |= at.hits[i].marks;
       if (i == 0 && !at.has_begun) {
@@ -163,8 +174,13 @@ class GuardWalker {
     for (size_t i = 0; i < loose; ++i)
       add_callee(number, callees[i]);
     if (loose != 0) doubt();
-    for (const GuardItem& item : *way) {
-      if (item.is_doubtful) doubt();
+    // Blocks in front of the next callee, or of the goal, may have run before or behind these.
+    bool is_placed = loose == 0;
+    const bool ends_with_goal = query.goal == GuardGoal::Site || query.goal == GuardGoal::Stop;
+    for (const GuardItem& item : way->items) {
+      if (item.is_callee || (ends_with_goal && &item == &way->items.back())) is_placed = true;
+      if (item.is_doubtful || !is_placed) doubt();
+      if (!is_placed) continue;
       if (!item.is_callee) {
         add_block(number, item.number);
         continue;
@@ -173,7 +189,9 @@ class GuardWalker {
       if (!is_open_[callee]) ends_[callee] = item.end;
       if (item.end == GuardEnd::Jumped) behind_[callee] = callees[loose + item.number + 1];
       add_callee(number, callee);
+      is_placed = !ends_loosely_[callee];
     }
+    if (way->ends_in_doubt || !is_placed) is_cut_off_[number] = true;
     return true;
   }
 
@@ -247,7 +265,9 @@ class GuardWalker {
   std::vector<std::vector<Done>> done_;  // By activation, and so are the others.
   std::vector<GuardEnd> ends_;
   std::vector<uint32_t> behind_;
-  std::vector<bool> is_open_;     // It has not ended, as far as guards say.
+  std::vector<bool> is_open_;  // It has not ended, as far as guards say.
+  // Behind its last guard was something loose, in it or in what has gone on then.
+  std::vector<bool> ends_loosely_;
   std::vector<bool> is_cut_off_;  // Something ran behind what is known.
   uint8_t marks_ = 0;
   uint8_t pending_ = 0;  // Of the next root.
