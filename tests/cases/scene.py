@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pages of docs/cases need to be shown: a PostgreSQL of one's own, its clients, Clew."""
+"""What the pages of docs/cases need to be shown: a PostgreSQL of one's own with its clients, HAProxy
+in front of nginx, Clew."""
 
 import json
 import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import urllib.request
 from pathlib import Path
 
 PATIENCE_S = 60
@@ -97,6 +101,104 @@ class PostgreSql:
             os.setgroups([])
             os.setgid(nobody.pw_gid)
             os.setuid(nobody.pw_uid)
+
+
+class Fronts:
+    """HAProxy, and behind it one worker of nginx that compresses JSON; with clients that ask again
+    and again, until it is left."""
+
+    def __init__(self, files):
+        """files: name -> text."""
+        self.folder = Path(tempfile.mkdtemp(prefix="clew-case-"))
+        self.folder.chmod(0o755)
+        for name, text in files.items():
+            (self.folder / name).write_text(text)
+        behind, self._port = free_port(), free_port()
+        places = "".join(f"{word}_temp_path {self.folder}/{word};\n" for word in
+                         ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        nginx = self._write("nginx.conf", f"""daemon off; worker_processes 1; error_log /dev/null;
+            pid {self.folder}/nginx.pid; events {{}}
+            http {{ {places} access_log off; gzip on; gzip_comp_level 9; gzip_proxied any;
+                    gzip_types application/json; types {{ application/json json; }}
+                    server {{ listen 127.0.0.1:{behind}; root {self.folder}; }} }}""")
+        haproxy = self._write("haproxy.cfg", f"""defaults
+              mode http
+              timeout connect 5s
+              timeout client 60s
+              timeout server 60s
+            frontend front
+              bind 127.0.0.1:{self._port}
+              default_backend web
+            backend web
+              server nginx 127.0.0.1:{behind}\n""")
+        # The folders of Debian that a user's PATH may lack.
+        self._servers = [self._start([self._program("nginx"), "-e", "/dev/null", "-c", nginx]),
+                         self._start([self._program("haproxy"), "-db", "-f", haproxy])]
+        self._is_over = False
+        self._clients = []
+        until(lambda: self.ask(next(iter(files))) is not None, "nginx and HAProxy serve")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._is_over = True
+        for client in self._clients:
+            client.join()
+        for server in self._servers:
+            server.terminate()
+            server.wait()
+        shutil.rmtree(self.folder)
+
+    @property
+    def worker(self):
+        """The pid of nginx' worker."""
+        pid = self._servers[0].pid
+        return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+
+    def ask(self, name):
+        """How long the answer took; None: there was none."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self._port}/{name}",
+                                         headers={"Accept-Encoding": "gzip"})
+        begin = time.monotonic()
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+                answer.read()
+        except OSError:
+            return None
+        return time.monotonic() - begin
+
+    def client(self, name, pause_s):
+        """One that asks again and again; the list of how long each answer took."""
+        took = []
+
+        def run():
+            while not self._is_over:
+                took.append(self.ask(name))
+                time.sleep(pause_s)
+
+        self._clients.append(threading.Thread(target=run))
+        self._clients[-1].start()
+        return took
+
+    def _write(self, name, text):
+        (self.folder / name).write_text(text)
+        return str(self.folder / name)
+
+    @staticmethod
+    def _program(name):
+        return program(name) if shutil.which(name) else program(f"/usr/sbin/{name}")
+
+    @staticmethod
+    def _start(command):
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
 
 
 def rows(clew, query, *options):
