@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pages of docs/cases need to be shown: a PostgreSQL of one's own with its clients, HAProxy
-in front of nginx, Clew."""
+"""What the pages of docs/cases need to be shown: a PostgreSQL of one's own with its clients,
+HAProxy in front of nginx, Clew."""
 
 import json
 import os
