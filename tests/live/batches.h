@@ -4,6 +4,7 @@
 // always as many calls, so of each it is known whether it was counted once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <sys/types.h>
 
 #include "live/child.h"
 #include "live/victim.h"
@@ -23,12 +25,20 @@ namespace clew::live {
 inline constexpr uint64_t kCallsOfBatch = 40;
 inline constexpr int64_t kBatchWidthNs = 250'000'000;  // Of intervals.
 
+// Of nodes, and of the hosts that they are on.
+inline constexpr std::array kNodes = {"a", "b", "c"};
+
 int64_t wall_clock_ns();
 void pass_ms(int duration);
 std::string text_of_file(const std::string& name);
 
 // The victim is a program of that name.
 std::string question_of_batches(const std::string& victim);
+
+// The command as on a machine of that name. Where that is not possible it ends.
+std::vector<std::string> on_machine(const std::string& name, std::vector<std::string> command);
+// The process by which a node traces its only query; -1: there is none at present.
+pid_t session_of_node(pid_t node);
 
 // A process of the cluster. What it says is in files, as nobody reads it meanwhile.
 class Process {
@@ -69,8 +79,8 @@ struct BatchRow {
 std::vector<BatchRow> batch_rows_of(const std::string& text,
                                     std::optional<nlohmann::json>* summary = nullptr);
 
-// Whether each of so many hosts has told of a whole batch in an interval that began later.
-bool all_count_since(const std::string& text, int64_t begin_ns, size_t hosts);
+// Whether each of the nodes has told of a whole batch in an interval that began later.
+bool all_count_since(const std::string& text, int64_t begin_ns);
 
 // What was answered: how many calls of each batch, and which intervals of a node are named as lost.
 // Of an interval that was given again the last rows hold.
@@ -94,9 +104,9 @@ struct BatchSums {
   uint64_t named = 0;
 };
 
-// Each node (a, b, c) has some whole batches, and all others of those that were begun before
-// `end_ns` are named. `truth`: when each batch began, as the victim says at its end. `said`: by
-// all, for who reads a failure.
+// Each node has some whole batches, and all others of those that were begun before `end_ns` are
+// named; nobody else has any. `truth`: when each batch began, as the victim says at its end.
+// `said`: by all, for who reads a failure.
 BatchSums check_batches(const BatchAnswer& answer, const Numbers& truth, uint64_t end_ns,
                         const std::string& said);
 
