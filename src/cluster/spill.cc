@@ -57,10 +57,10 @@ bool Spill::write_oldest() {
   std::vector<SpilledAt> places;
   const auto file = folder_->write(some, places);
   if (!file) {
-    if (!std::exchange(has_told_, true)) problem_ = file.error().message;
+    if (!failed_at_) problem_ = file.error().message;
+    failed_at_ = kept_.back().pane;
     return false;
   }
-  has_told_ = false;
   auto place = places.begin();
   for (Kept& kept : kept_) {
     if (place == places.end()) break;
@@ -213,6 +213,7 @@ void Spill::forget(Pane mark) {
     release(kept_.front());
     kept_.pop_front();
   }
+  if (failed_at_ && mark >= *failed_at_) failed_at_.reset();
 }
 
 void Spill::send_again(const std::vector<PaneRange>& panes) {

@@ -68,7 +68,7 @@ class Spill {
   [[nodiscard]] const std::vector<PaneRange>& lost() const { return lost_; }
   // Ranges of panes that are counted in the last one of each.
   [[nodiscard]] const std::vector<PaneRange>& merged() const { return merged_; }
-  // Why files are not used, since the last time it was asked; empty: they are, or are not wanted.
+  // Why files are not used, once until that is over; empty: they are, or are not wanted.
   std::string take_problem() { return std::exchange(problem_, {}); }
 
  private:
@@ -92,7 +92,9 @@ class Spill {
   Pane safe_ = kNoPane;
   std::vector<PaneRange> merged_;
   std::string problem_;
-  bool has_told_ = false;
+  // The last pane when files failed last. Before that one is safe it is not over: each file that
+  // goes makes room for another one, and the next fails again.
+  std::optional<Pane> failed_at_;
 };
 
 }  // namespace clew::cluster
