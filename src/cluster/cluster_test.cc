@@ -499,5 +499,36 @@ TEST_F(Cluster, HasOneRootThatLeads) {
   EXPECT_TRUE(other.root.leads()) << "within 6.5 s";
 }
 
+// With a server's disk goes the key that says who leads. That root puts it anew; who stands by does
+// not take that for its end, however soon it looks.
+TEST_F(Cluster, HasOneRootThatLeadsWhereItsKeyIsLost) {
+  for (int moment = 0; moment < 40; ++moment) {
+    begin_anew();
+    add_root("r1");
+    add_node("a");
+    ask();
+    TestRoot other(hub().connect(), "r2", clock_);
+    ASSERT_TRUE(other.root.begin());
+    const auto pass = [&](int64_t duration) {
+      for (const int64_t end = clock_.now + duration; clock_.now < end; step())
+        other.root.turn();
+    };
+    pass(3 * kSecond + moment * kStep);
+    hub().lose_disk();
+    for (int i = 0; i < 60; ++i) {
+      pass(kStep);
+      ASSERT_TRUE(root_->root.leads()) << moment;
+      ASSERT_FALSE(other.root.leads()) << moment;
+    }
+    ASSERT_TRUE(finish()) << moment;
+    EXPECT_EQ(asker_->rows, truth_) << moment;
+    EXPECT_THAT(asker_->asker.gaps(), IsEmpty()) << moment;
+    root_.reset();
+    hub().lose_disk();
+    pass(6 * kSecond + kSecond / 2);
+    EXPECT_TRUE(other.root.leads()) << moment << ": its root has gone, too";
+  }
+}
+
 }  // namespace
 }  // namespace clew::cluster

@@ -25,6 +25,8 @@ void Root::lead() {
   const auto known = bus_.get(bucket_of(options_.tenant), kRootKey);
   if (!known) return tell_problem(known.error());
   const Revised key = known->value_or(Revised{});
+  // With a server's disk: whoever leads puts it anew.
+  const bool is_gone = !*known && leader_seen_ns_ != 0;
   if (key.revision != std::exchange(leader_revision_, key.revision)) leader_seen_ns_ = now;
   const auto leader = read_as<Leader>(key.bytes);
   const bool is_ours = leader && leader->root == options_.name;
@@ -38,7 +40,8 @@ void Root::lead() {
     end_exports();
   }
   const int64_t takeover_ns = std::max(options_.takeover_ns, patience_ns_);
-  const bool is_vacant = key.bytes.empty() || now - leader_seen_ns_ >= takeover_ns;
+  const bool is_left = key.bytes.empty() && !is_gone;
+  const bool is_vacant = is_left || now - leader_seen_ns_ >= takeover_ns;
   const bool may_lead =
       is_ours || is_lost || (is_vacant && (store_ != nullptr || !has_stored_queries()));
   if (!may_lead) return key.bytes.empty() ? void() : stand_by(leader);
