@@ -274,7 +274,8 @@ bool is_right(const Beat& message) {
 }
 
 bool is_right(const Partial& message) {
-  return is_name(message.query) && is_name(message.node) && is_right(message.table);
+  const bool is_behind = message.previous < message.pane && message.safe < message.pane;
+  return is_name(message.query) && is_name(message.node) && is_behind && is_right(message.table);
 }
 
 bool is_right(const Spilled& message) {

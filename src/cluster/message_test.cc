@@ -172,6 +172,18 @@ TEST(ClusterMessage, HasRangesOfPanesInOrder) {
   }
 }
 
+TEST(ClusterMessage, OfAPartialIsBehindWhatItNames) {
+  const Partial right = example_partial();
+  for (const Pane wrong : {right.pane, right.pane + 1, std::numeric_limits<Pane>::max()}) {
+    Partial partial = right;
+    partial.previous = wrong;
+    expect_damaged(partial);
+    partial = right;
+    partial.safe = wrong;
+    expect_damaged(partial);
+  }
+}
+
 TEST(ClusterMessage, HasAChunkOfItsWhole) {
   const auto expect_wrong = [](Chunk chunk) {
     Partial partial = example_partial();

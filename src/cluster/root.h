@@ -200,6 +200,7 @@ class Root {
   void tell_unreadable(Asked& asked);
   void take(const Entry& entry);
   [[nodiscard]] bool is_near(const Asked& asked, Pane pane) const;
+  [[nodiscard]] bool is_far_ahead(const Asked& asked, Pane pane) const;
   // Queries.
   Expected<void> announce();
   Expected<void> put(std::string_view key, const Bytes& bytes);

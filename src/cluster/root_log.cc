@@ -19,6 +19,8 @@ constexpr size_t kEntriesAtOnce = 256;
 constexpr int64_t kReadTurn = kSecond / 5;
 constexpr int64_t kLogRetry = kSecond / 10;
 constexpr size_t kPassedByMax = 10'000;
+constexpr int64_t kFar = int64_t{30} * 24 * 3600 * kSecond;
+constexpr const char* kClockIsOff = "its clock is days off";
 
 }  // namespace
 
@@ -63,8 +65,12 @@ bool Root::is_ahead(const Beat& said) const {
 
 void Root::report(Asked& asked, const Beat& said, const NodeQuery& one) {
   if (one.revision != asked.want.revision) return;
-  asked.merge.note_safe(said.node, said.incarnation, one.safe);
-  keep_missing(asked);
+  if (is_far_ahead(asked, one.safe)) {
+    asked.strangers[said.node] = kClockIsOff;
+  } else {
+    asked.merge.note_safe(said.node, said.incarnation, one.safe);
+    keep_missing(asked);
+  }
   const Pane mark = asked.merge.mark(said.node, said.incarnation);
   const bool lacks_some = mark < one.last && !asked.strangers.contains(said.node);
   const bool has_ended = one.state == NodeState::Closed && !asked.want.is_wanted;
@@ -184,10 +190,13 @@ bool Root::read_partials() {
 
 // Numbers of panes may be anybody's.
 bool Root::is_near(const Asked& asked, Pane pane) const {
-  constexpr int64_t kFar = int64_t{30} * 24 * 3600 * kSecond;
-  const int64_t begin = panes_of(asked.want).begin(pane);
   const int64_t now = clock_.monotonic_ns() + offset_ns_;
-  return begin > now - kFar && begin < now + kFar;
+  return panes_of(asked.want).begin(pane) > now - kFar && !is_far_ahead(asked, pane);
+}
+
+bool Root::is_far_ahead(const Asked& asked, Pane pane) const {
+  const int64_t now = clock_.monotonic_ns() + offset_ns_;
+  return panes_of(asked.want).begin(pane) >= now + kFar;
 }
 
 void Root::take(const Entry& entry) {
@@ -201,7 +210,7 @@ void Root::take(const Entry& entry) {
   // Those before it may have been in one that is lost: all of them come again.
   if (partial->log != told_log_) return;
   if (!is_near(asked->second, partial->pane)) {
-    asked->second.strangers[partial->node] = "its clock is days off";
+    asked->second.strangers[partial->node] = kClockIsOff;
     return;
   }
   const auto merged = asked->second.merge.add(*partial, entry.sequence);

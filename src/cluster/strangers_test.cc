@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,6 +35,7 @@ namespace fs = std::filesystem;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 
 constexpr int64_t kTurnTakes = kSecond / 20;
@@ -195,6 +197,36 @@ TEST_F(Strangers, AreNotThoseThatComeAgain) {
     EXPECT_FALSE(node.node.problem());
   }
   EXPECT_THAT(root_notes_, Not(Contains(HasSubstr("two nodes"))));
+}
+
+// What a root has told a node is safe is named where another root lacks it; but nobody can have
+// what is in no calendar, and the next life of that node would lack all of it, too.
+TEST_F(Strangers, FromTheFutureMakeNoGaps) {
+  add_root("r1");
+  add_node("a");
+  ask();
+  pass(3 * kSecond);
+  const auto end = hub_.connect();
+  const auto want =
+      read_as<Control>(end->get(bucket_of("default"), want_key("q1")).value().value().bytes);
+  Beat beat{.node = "odd", .log = end->ends(partials_log("default")).value().log};
+  beat.queries = {{.query = "q1",
+                   .revision = want.value().revision,
+                   .state = NodeState::Armed,
+                   .safe = std::numeric_limits<Pane>::max()}};
+  const auto say = [&](Pane safe) {
+    beat.queries[0].safe = safe;
+    ASSERT_TRUE(end->publish(Subjects("default").beat("odd"), to_bytes(beat)));
+    pass(kSecond);
+  };
+  say(std::numeric_limits<Pane>::max());
+  EXPECT_THAT(asker_->asker.status()->gaps, IsEmpty());
+  ASSERT_EQ(asker_->asker.status()->refusals.size(), 1U);
+  EXPECT_EQ(asker_->asker.status()->refusals[0].reason, "its clock is days off");
+  const Pane now = clock_.realtime_ns() / kSecond;
+  say(now);
+  ASSERT_EQ(asker_->asker.status()->gaps.size(), 1U);
+  EXPECT_EQ(asker_->asker.status()->gaps[0].panes.last, now);
 }
 
 TEST_F(Strangers, ToAllLabelsHearWhichThereAre) {
