@@ -25,7 +25,9 @@ install(FILES ${CMAKE_SOURCE_DIR}/include/clew/cause.h ${CMAKE_SOURCE_DIR}/inclu
 install(FILES ${vocabularies} DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/vocabulary)
 install(FILES ${extensions} ${CLEW_EXTENSION_OBJECTS}
         DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/extensions)
-install(FILES ${CMAKE_SOURCE_DIR}/examples/cluster/nats-server.conf
+install(FILES ${CMAKE_SOURCE_DIR}/examples/cluster/clew-node.service
+              ${CMAKE_SOURCE_DIR}/examples/cluster/clew-root.service
+              ${CMAKE_SOURCE_DIR}/examples/cluster/nats-server.conf
               ${CMAKE_SOURCE_DIR}/examples/cluster/roles.toml
               ${CMAKE_SOURCE_DIR}/examples/cluster/three-servers.conf
         DESTINATION ${CMAKE_INSTALL_DATADIR}/clew/cluster)

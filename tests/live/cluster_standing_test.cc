@@ -2,6 +2,7 @@
 // Queries of a cluster that stand: they go on without who asked, and what they count is read later,
 // fetched by Prometheus, and pushed by OTLP.
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -49,6 +50,32 @@ Numbers pushed_in(const std::string& file) {
     }
   }
   return found;
+}
+
+// As systemd begins the services that come with Clew; and, where it is installed, what it thinks of
+// what they say.
+TEST_F(Clusters, AreServicesOfSystemd) {
+  const TemporaryFolder folder;
+  for (const std::string member : {"root", "node"}) {
+    const std::string path = CLEW_EXAMPLES "/cluster/clew-" + member + ".service";
+    std::ifstream file(path);
+    std::string command;
+    while (std::getline(file, command) && !command.starts_with("ExecStart=clew ")) {
+    }
+    ASSERT_FALSE(command.empty());
+    std::filesystem::create_directory(folder.file(member));  // As StateDirectory= does.
+    command.replace(0, sizeof "ExecStart=clew", "exec " CLEW_COMMAND " ");
+    Child child({.arguments = {"sh", "-c", command},
+                 .environment = {"CLEW_CLUSTER=" + url(), "STATE_DIRECTORY=" + folder.file(member),
+                                 "CLEW_NODE_OPTIONS=--name n1 --label zone=a"}});
+    EXPECT_THAT(child.read_error_line().value_or(""), HasSubstr(" is there for "));
+    child.signal(SIGTERM);
+    EXPECT_EQ(child.wait_for_end().status, 0);
+    if (!present("/usr/bin/systemd-analyze")) continue;
+    const Child::End judged =
+        Child({.arguments = {"systemd-analyze", "verify", path}}).wait_for_end();
+    EXPECT_THAT(judged.error, testing::Not(HasSubstr("ignoring")));
+  }
 }
 
 // What it gives is read over the bus, from a store or from the root's memory, until it is ended.
