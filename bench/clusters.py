@@ -10,12 +10,18 @@ import tempfile
 import time
 
 from table import Row, Sample, progress
+from tracing import Program
 
 INSTALL_SECONDS = 1.0
 ROWS_A_SECOND = 100_000
 BEAT_NODES = 10_000
 BEAT_CONNECTIONS = 100
 BEAT_SECONDS = 10
+IDLE_SECONDS = 10
+IDLE_CORE_PERCENT = 1
+IDLE_MIB = 32
+INTERVALS = 12
+ROW_SECONDS = 1.0
 
 
 def cluster_rows(build):
@@ -28,7 +34,8 @@ def cluster_rows(build):
     for line in run.stdout.splitlines():
         found = json.loads(line)
         rows += install_rows(found) if found["what"] == "install" else [merge_row(found)]
-    return rows + beat_rows(build)
+    what = f"beats of {BEAT_NODES:,} nodes over {BEAT_CONNECTIONS} connections"
+    return rows + with_server(what, beat_rows, build) + with_server("a real node", node_rows, build)
 
 
 def install_rows(found):
@@ -51,30 +58,78 @@ def merge_row(found):
     return row.set(rates.median, rates.spread)
 
 
-def beat_rows(build):
-    """Nodes that run nothing, over a real server: what both ends cost, and what is lost."""
+def with_server(what, measure, build):
+    """`measure(build, url, begun, folder)`: what it begins is ended behind it, with the server."""
     server = shutil.which("nats-server", path=os.environ.get("PATH", "") + ":/usr/sbin")
     if server is None:
         progress("cluster: nats-server is not installed")
         return []
-    progress(f"cluster: beats of {BEAT_NODES:,} nodes over {BEAT_CONNECTIONS} connections")
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
+    progress(f"cluster: {what}")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
         command = [server, "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", folder]
         begun = [subprocess.Popen(command, stderr=subprocess.DEVNULL)]
         try:
-            return measure_beats(build, f"nats://127.0.0.1:{port}", begun)
+            wait_for_port(f"nats://127.0.0.1:{port}")
+            return measure(build, f"nats://127.0.0.1:{port}", begun, folder)
         finally:
             for process in reversed(begun):
                 process.terminate()
                 process.wait()
 
 
-def measure_beats(build, url, begun):
-    wait_for_port(url)
-    begun.append(subprocess.Popen([str(build / "src/cmd/clew"), "root", "--cluster", url, "-q"]))
+def begin_verb(build, begun, *words):
+    begun.append(subprocess.Popen([str(build / "src/cmd/clew"), *words, "-q"]))
+    return begun[-1]
+
+
+def node_rows(build, url, begun, folder):
+    """What a node takes that has nothing to do, and how long an interval's end takes to whoever
+    asked: on this machine, with a root that has a store."""
+    begin_verb(build, begun, "root", "--cluster", url, "--store", f"{folder}/root")
+    node = begin_verb(build, begun, "node", "--cluster", url, "--name", "bench")
+    delays = delays_of_rows(build, url)
+    before, start = cpu_seconds(node.pid), time.monotonic()
+    time.sleep(IDLE_SECONDS)
+    share = 100 * (cpu_seconds(node.pid) - before) / (time.monotonic() - start)
+    memory = resident_mib(node.pid)
+    note = "behind a query"
+    return [
+        Row("cluster: end of an interval to its row", "<= 1 s", "s", ROW_SECONDS)
+        .set(delays.median, delays.spread, note="every 1s, one node, root with a store"),
+        Row("cluster: a node that runs nothing", "<= 1 %", "% of a core", IDLE_CORE_PERCENT)
+        .set(share, note=note),
+        Row("cluster: memory of a node that runs nothing", "<= 32 MiB", "MiB", IDLE_MIB)
+        .set(memory, note=note),
+    ]
+
+
+def delays_of_rows(build, url):
+    query = ('from e in cluster.Function("hot_loop!empty_frame") group by e.host '
+             'select new { host = e.host, calls = count() } every 1s')
+    with Program(build / "bench/hot_loop") as program:
+        # Goes on for a few seconds more than is looked at.
+        program.process.stdin.write(f"time empty_frame 1 1 4000 100 {1000 * INTERVALS // 3}\n")
+        asked = subprocess.Popen([str(build / "src/cmd/clew"), "run", query, "--cluster", url,
+                                  "--json", "--wait", "30s", "--for", f"{INTERVALS}s"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        delays = []
+        for line in asked.stdout:
+            row = json.loads(line)
+            if "interval_begin" in row:
+                delays.append((time.time_ns() - row["interval_begin"]) / 1e9 - 1)
+        asked.wait()
+    if len(delays) < 4:
+        raise RuntimeError("a cluster gave too few intervals")
+    # The first and the last one are no whole seconds.
+    return Sample(delays[1:-1])
+
+
+def beat_rows(build, url, begun, _folder):
+    """Nodes that run nothing, over a real server: what both ends cost, and what is lost."""
+    begin_verb(build, begun, "root", "--cluster", url)
     source = subprocess.Popen([str(build / "bench/cluster_beats"), url, str(BEAT_NODES),
                                str(BEAT_CONNECTIONS), str(BEAT_SECONDS)],
                               stdout=subprocess.PIPE, text=True)
@@ -113,3 +168,9 @@ def cpu_seconds(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mib(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        found = next(line for line in file if line.startswith("VmRSS:"))
+    return int(found.split()[1]) / 1024
