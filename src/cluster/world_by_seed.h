@@ -65,6 +65,8 @@ class WorldBySeed {
   virtual std::unique_ptr<OneNode> new_node(const std::string& name, uint64_t incarnation) = 0;
   // To those that the test has, at each step.
   virtual void happen() = 0;
+  // Behind each step, also of those in which nothing happens.
+  virtual void look() {}
 
   void begin_all(std::unique_ptr<OneAsker> asker) {
     begin_root();
@@ -81,6 +83,7 @@ class WorldBySeed {
       each->node.turn();
     asker_->asker.turn();
     asker_->take();
+    look();
   }
   bool chance(uint32_t in) { return random_() % in == 0; }
 
