@@ -35,6 +35,7 @@ struct NatsConnection::Shared {
   std::string pattern;         // Whose refusal subscribe() tells, if there is one.
   std::set<std::string> told;  // Refusals that were complained of: what is sent again and again.
   uint64_t losses = 0;         // Of the connection, so far.
+  bool is_new = false;         // The connection: nobody has looked at its server yet.
 };
 
 namespace {
@@ -252,6 +253,16 @@ Expected<void> NatsConnection::check_server() const {
   return check_version(*greeting, url.data());
 }
 
+// Behind a loss another server may be there: one that was set back.
+void NatsConnection::look_at_server() {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    if (!std::exchange(shared_->is_new, false)) return;
+  }
+  if (const auto checked = check_server(); !checked)
+    shared_->arrivals.complain(checked.error().message);
+}
+
 void NatsConnection::disconnect() {
   for (auto& [pattern, subscription] : subscriptions_)
     natsSubscription_Destroy(std::exchange(subscription.handle, nullptr));
@@ -279,7 +290,7 @@ uint64_t NatsConnection::dropped() const {
 }
 
 void NatsConnection::revive() {
-  if (connection_ != nullptr && !natsConnection_IsClosed(connection_)) return;
+  if (connection_ != nullptr && !natsConnection_IsClosed(connection_)) return look_at_server();
   uint64_t expirations = 0;
   (void)read(timer_.get(), &expirations, sizeof expirations);
   const itimerspec later = {.it_interval = {},
@@ -308,6 +319,8 @@ void NatsConnection::revive() {
   }
   const itimerspec never = {};
   (void)timerfd_settime(timer_.get(), 0, &never, nullptr);
+  const std::lock_guard lock(shared_->mutex);
+  shared_->is_new = true;
 }
 
 // --- messages
@@ -521,6 +534,7 @@ void NatsConnection::on_reconnected(natsConnection*, void* closure) {
   {
     const std::lock_guard lock(shared.mutex);
     shared.told.clear();  // The server may have other lists by now.
+    shared.is_new = true;
   }
   shared.arrivals.ring();
 }

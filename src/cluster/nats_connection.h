@@ -76,6 +76,7 @@ class NatsConnection {
 
   Expected<void> connect();
   [[nodiscard]] Expected<void> check_server() const;
+  void look_at_server();
   void disconnect();
   Expected<natsSubscription*> listen(const std::string& pattern, const std::string& group);
   Expected<void> send(const NatsRequest& request, const std::string& reply);

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,11 +70,19 @@ class Speaker {
     return fmt::format("INFO {{\"version\":\"{}\",\"max_payload\":1048576{}}}\r\n", version, more);
   }
   [[nodiscard]] std::string place() const { return fmt::format("127.0.0.1:{}", port_); }
+  // Another one is there in its place: all connections are lost.
+  void become(std::string first) {
+    const std::lock_guard lock(mutex_);
+    first_ = std::move(first);
+    is_another_ = true;
+  }
 
  private:
   void serve() {
     std::vector<FileDescriptor> ends;
     while (!is_over_) {
+      const std::lock_guard lock(mutex_);
+      if (std::exchange(is_another_, false)) ends.clear();
       std::vector<pollfd> waits = {{.fd = listener_.get(), .events = POLLIN, .revents = 0}};
       for (const FileDescriptor& end : ends)
         waits.push_back({.fd = end.get(), .events = POLLIN, .revents = 0});
@@ -95,7 +104,9 @@ class Speaker {
     return true;
   }
 
+  std::mutex mutex_;
   std::string first_;
+  bool is_another_ = false;
   FileDescriptor listener_;
   int port_ = 0;
   std::atomic<bool> is_over_ = false;
@@ -233,6 +244,22 @@ TEST_F(ClusterErrors, OfOldServers) {
   EXPECT_EQ(told.status, 1);
   EXPECT_THAT(told.output,
               HasSubstr("PROBLEM  server             it is too old: it is NATS 2.8.4"));
+}
+
+// While a node counts: what it cannot send it keeps.
+TEST_F(ClusterErrors, OfAServerThatIsSetBack) {
+  Speaker speaker(Speaker::greeting("2.9.10", ",\"headers\":true"));
+  Words words = command("node", "nats://" + speaker.place());
+  words.insert(words.begin(), CLEW_COMMAND);
+  Child node({.arguments = words});
+  EXPECT_THAT(node.read_error_line().value_or(""), HasSubstr("node n1 is there"));
+  speaker.become(Speaker::greeting("2.8.4", ",\"headers\":true"));
+  std::optional<std::string> line = node.read_error_line();
+  while (line && line->find("is too old") == std::string::npos)
+    line = node.read_error_line();
+  EXPECT_THAT(line.value_or(""), HasSubstr("is too old: it is NATS 2.8.4, and 2.9 or newer is"));
+  node.signal(SIGTERM);
+  EXPECT_EQ(node.wait_for_end().status, 0);
 }
 
 TEST_F(ClusterErrors, OfWhoIsNotLetIn) {
