@@ -33,6 +33,16 @@ void add_gap(std::vector<NodeGap>& gaps, NodeGap gap) {
   gaps.push_back(std::move(gap));
 }
 
+void add_known(std::vector<NodeGap>& gaps, const std::vector<NodeGap>& known) {
+  std::erase_if(gaps, [&known](const NodeGap& gap) {
+    return std::any_of(known.begin(), known.end(), [&gap](const NodeGap& each) {
+      return each.node == gap.node && each.panes.first <= gap.panes.first &&
+             gap.panes.last <= each.panes.last;
+    });
+  });
+  gaps.insert(gaps.end(), known.begin(), known.end());
+}
+
 std::vector<NodeGap> joined(std::vector<NodeGap> gaps) {
   std::sort(gaps.begin(), gaps.end(), [](const NodeGap& one, const NodeGap& other) {
     return std::tie(one.node, one.panes.first) < std::tie(other.node, other.panes.first);

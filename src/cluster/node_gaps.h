@@ -19,6 +19,8 @@ struct GapsCut {
 
 // What is lost pane by pane is one gap of its node.
 void add_gap(std::vector<NodeGap>& gaps, NodeGap gap);
+// `known` as well, in place of gaps that are within one of these.
+void add_known(std::vector<NodeGap>& gaps, const std::vector<NodeGap>& known);
 // Those of one node that touch are one; by node and pane.
 std::vector<NodeGap> joined(std::vector<NodeGap> gaps);
 // Too many are joined, and if that is not enough, those that ended last stay.

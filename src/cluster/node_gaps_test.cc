@@ -74,5 +74,14 @@ TEST(NodeGaps, MayBeOfAnyPanes) {
               ElementsAre(gap_of("a", kLeast, kMost)));
 }
 
+TEST(NodeGaps, AreNotSaidTwice) {
+  std::vector<NodeGap> gaps = {{.node = "a", .panes = {.first = 3, .last = 5}},
+                               {.node = "b", .panes = {.first = 3, .last = 5}}};
+  const std::vector<NodeGap> known = {{.node = "a", .panes = {.first = 3, .last = 7}}};
+  add_known(gaps, known);
+  EXPECT_THAT(
+      gaps, testing::ElementsAre(NodeGap{.node = "b", .panes = {.first = 3, .last = 5}}, known[0]));
+}
+
 }  // namespace
 }  // namespace clew::cluster

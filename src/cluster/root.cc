@@ -481,6 +481,19 @@ void Root::finish(Asked& asked) {
   asked.phase = Phase::Done;
   asked.ended_ns = clock_.monotonic_ns();
   asked.has_news = true;
+  name_unsent(asked);
+}
+
+// What comes later is in no row that is told, and at most in the store: so it stays named. A node
+// that has not heard of the end may count until now.
+void Root::name_unsent(Asked& asked) const {
+  if (!asked.given) return;
+  const auto is_gone = [](const std::string&, const Incarnation&) { return true; };
+  const Pane now = panes_of(asked.want).number_of(clock_.monotonic_ns() + offset_ns_);
+  for (const NodeGap& gap : asked.merge.gaps(std::max(*asked.given, now), is_gone))
+    add_gap(asked.dropped, gap);
+  keep_latest(asked.dropped, asked.cut);
+  asked.has_merged = true;
 }
 
 }  // namespace clew::cluster

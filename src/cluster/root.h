@@ -216,6 +216,7 @@ class Root {
   };
   void give(Asked& asked, const aggregate::Table& table, const Given& what);
   void finish(Asked& asked);
+  void name_unsent(Asked& asked) const;
   void tell(Asked& asked);
   [[nodiscard]] Status status_of(const Asked& asked) const;
   [[nodiscard]] std::vector<std::string> labels_there() const;

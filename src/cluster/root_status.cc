@@ -132,8 +132,7 @@ std::vector<NodeGap> Root::gaps_of(const Asked& asked, GapsCut& cut) const {
   };
   std::vector<NodeGap> gaps =
       asked.given ? asked.merge.gaps(*asked.given, is_gone) : std::vector<NodeGap>();
-  const std::vector<NodeGap> dropped = lasting_gaps_of(asked, cut);
-  gaps.insert(gaps.end(), dropped.begin(), dropped.end());
+  add_known(gaps, lasting_gaps_of(asked, cut));
   keep_latest(gaps, cut);
   return gaps;
 }

@@ -7,6 +7,7 @@
 
 #include "aggregate/table_bytes.h"
 #include "cluster/merge.h"
+#include "cluster/node_gaps.h"
 #include "cluster/node_losses.h"
 
 namespace clew::cluster {
@@ -33,7 +34,7 @@ Expected<std::vector<NodeGap>> StoreAnswers::gaps_of(const StoredAnswer& head, P
   std::vector<NodeGap> gaps =
       merge.gaps(head.query.given.value_or(first),
                  [is_over](const std::string&, const Incarnation&) { return is_over; });
-  gaps.insert(gaps.end(), head.query.dropped.begin(), head.query.dropped.end());
+  add_known(gaps, head.query.dropped);
   if (!head.forgotten) return gaps;
   // What is not kept lacks nothing.
   std::erase_if(gaps, [&](const NodeGap& gap) { return gap.panes.last <= *head.forgotten; });
