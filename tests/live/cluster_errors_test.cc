@@ -258,8 +258,7 @@ TEST_F(ClusterErrors, OfAServerThatIsSetBack) {
   while (line && line->find("is too old") == std::string::npos)
     line = node.read_error_line();
   EXPECT_THAT(line.value_or(""), HasSubstr("is too old: it is NATS 2.8.4, and 2.9 or newer is"));
-  node.signal(SIGTERM);
-  EXPECT_EQ(node.wait_for_end().status, 0);
+  EXPECT_TRUE(node.running());
 }
 
 TEST_F(ClusterErrors, OfWhoIsNotLetIn) {
