@@ -62,7 +62,7 @@ auto members_of(T& value) {
     auto& [function, kind, reason] = value;
     return std::tie(function, kind, reason);
   } else if constexpr (std::is_same_v<Plain, collect::DisarmedProbe>) {
-    auto& [probe, process, exhausted] = value;
+    auto& [probe, process, exhausted, bound, share, after_ms] = value;
     return std::tie(probe, process, exhausted);
   } else if constexpr (std::is_same_v<Plain, collect::LeftOut>) {
     auto& [process, reason] = value;
@@ -73,7 +73,7 @@ auto members_of(T& value) {
   } else {
     static_assert(std::is_same_v<Plain, collect::Losses>);
     auto& [missed, dropped, lost, refused, uprobes, disarmed, left_out, open, left_by_jump, causal,
-           duties, sites, attach_ms, stopped_ms, processes, window_ms] = value;
+           duties, sites, attach_ms, stopped_ms, processes, window_ms, cost] = value;
     return std::tie(missed, dropped, lost, refused, uprobes, disarmed, left_out, open, left_by_jump,
                     causal, duties, sites, attach_ms, stopped_ms, processes, window_ms);
   }

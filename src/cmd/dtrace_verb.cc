@@ -15,6 +15,7 @@
 
 #include "cmd/console.h"
 #include "cmd/installed.h"
+#include "cmd/percent.h"
 #include "cmd/verbs.h"
 #include "engine/dtrace/request.h"
 
@@ -29,11 +30,14 @@ constexpr int kExtensionFlag = 256;
 constexpr int kFuelFlag = 257;
 constexpr int kJsonFlag = 258;
 constexpr int kFormatFlag = 259;
-constexpr std::array kLongFlags = {option{"ext", required_argument, nullptr, kExtensionFlag},
-                                   option{"fuel", required_argument, nullptr, kFuelFlag},
-                                   option{"json", no_argument, nullptr, kJsonFlag},
-                                   option{"format", required_argument, nullptr, kFormatFlag},
-                                   option{nullptr, 0, nullptr, 0}};
+constexpr int kOverheadFlag = 260;
+constexpr std::array kLongFlags = {
+    option{"ext", required_argument, nullptr, kExtensionFlag},
+    option{"fuel", required_argument, nullptr, kFuelFlag},
+    option{"json", no_argument, nullptr, kJsonFlag},
+    option{"max-overhead", required_argument, nullptr, kOverheadFlag},
+    option{"format", required_argument, nullptr, kFormatFlag},
+    option{nullptr, 0, nullptr, 0}};
 constexpr const char* kFlags = "+:aAb:c:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z3:6:";
 
 void print_usage() {
@@ -41,6 +45,7 @@ void print_usage() {
              "usage: clew dtrace [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path]\n"
              "           [-L path] [-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]\n"
              "           [--ext file] [--fuel instructions] [--format name | --json]\n"
+             "           [--max-overhead percent]\n"
              "           [-P provider [[predicate] action]]\n"
              "           [-m [provider:]module [[predicate] action]]\n"
              "           [-f [[provider:]module:]func [[predicate] action]]\n"
@@ -67,6 +72,8 @@ void print_help() {
       "  --ext     functions in C that the programs may call: FILE.c, FILE.o, or a name of the\n"
       "            library\n"
       "  --fuel    instructions that a firing may spend in these; 100000 otherwise\n"
+      "  --max-overhead  what probes may take of each process's CPU time, like 3%: the\n"
+      "            functions that take most are taken out first, and named\n"
       "how to print:\n"
       "  -q        only what the program prints\n"
       "  -F        indent by entry and return\n"
@@ -120,6 +127,7 @@ class Reader {
   }
   bool take_pid();
   bool take_fuel();
+  bool take_overhead();
   bool take_output();
   void add_program(Form form, bool is_file) {
     request_.programs.push_back({form, is_file, optarg});
@@ -200,6 +208,16 @@ bool Reader::take_fuel() {
   return false;
 }
 
+bool Reader::take_overhead() {
+  const auto share = parse_percent(optarg);
+  if (share) {
+    request_.max_overhead = *share;
+    return true;
+  }
+  fmt::print(stderr, "dtrace: --max-overhead: {}\n", share.error().message);
+  return false;
+}
+
 bool Reader::take_output() {
   if (request_.output_path.empty()) {
     request_.output_path = optarg;
@@ -244,6 +262,8 @@ bool Reader::take(int flag) {
       return run([&] { request_.extensions.emplace_back(optarg); });
     case kFuelFlag:
       return take_fuel();
+    case kOverheadFlag:
+      return take_overhead();
     case kJsonFlag:
       return run([&] { ask_for("json"); });
     case kFormatFlag:

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "cmd/duration.h"
+#include "cmd/percent.h"
 #include "cmd/verbs.h"
 
 namespace clew::cmd {
@@ -71,6 +72,14 @@ CLI::Validator whole_number(uint64_t least, uint64_t most) {
 CLI::Validator duration() {
   const auto problem_of = [](const std::string& text) {
     const auto read = parse_duration(text);
+    return read ? std::string() : read.error().message;
+  };
+  return CLI::Validator(problem_of, "");
+}
+
+CLI::Validator percent() {
+  const auto problem_of = [](const std::string& text) {
+    const auto read = parse_percent(text);
     return read ? std::string() : read.error().message;
   };
   return CLI::Validator(problem_of, "");

@@ -20,6 +20,8 @@ std::optional<int> parse_arguments(CLI::App& app, int argument_count, const char
 CLI::Validator whole_number(uint64_t least, uint64_t most = INT32_MAX);
 // A value is what parse_duration() reads.
 CLI::Validator duration();
+// The same of parse_percent().
+CLI::Validator percent();
 
 // What is wrong with the command line, and where help is, on standard error: kExitUsage.
 int wrong_usage(const CLI::App& app, std::string_view text);

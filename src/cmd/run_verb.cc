@@ -18,6 +18,7 @@
 #include "cmd/graph_files.h"
 #include "cmd/outputs.h"
 #include "cmd/parse_arguments.h"
+#include "cmd/percent.h"
 #include "cmd/process_options.h"
 #include "cmd/request.h"
 #include "cmd/verbs.h"
@@ -36,6 +37,7 @@ struct RunArguments {
   std::string sign_with;
   std::string for_text;
   std::string every_text;
+  std::string overhead_text;
   OutputArguments output;
   bool quiet = false;
   std::string spill;
@@ -50,18 +52,26 @@ void declare(CLI::App& app, RunArguments& arguments) {
       ->check(duration());
   app.add_option("--every", arguments.every_text, "a partial answer each interval")
       ->check(duration());
+  auto* const overhead =
+      app.add_option("--max-overhead", arguments.overhead_text,
+                     "what probes may take of each process's CPU time, like 3%: the functions that "
+                     "take most are taken out first, and named")
+          ->check(percent())
+          ->excludes(app.get_option("--copies"));
   declare_outputs(app, arguments.output);
   declare_metrics(app, arguments.output.metrics);
   auto* spill = app.add_option("--spill", arguments.spill,
                                "write the events to this file, and answer from there");
   auto* from = app.add_option("--from", arguments.from, "ask such a file instead of processes");
   from->excludes(spill);
+  from->excludes(overhead);
   for (const char* option : {"--command", "--for", "--every"})
     from->excludes(app.get_option(option));
   for (const char* option : kProcessOptions)
     from->excludes(app.get_option(option));
   CLI::Option* const url = declare_cluster(app, arguments.cluster);
-  for (const char* option : {"--command", "--spill", "--from", "--follow", "--copies"})
+  for (const char* option :
+       {"--command", "--spill", "--from", "--follow", "--copies", "--max-overhead"})
     url->excludes(app.get_option(option));
   for (const std::string_view option : kProcessOptions)
     if (option != "--name") url->excludes(app.get_option(std::string(option)));
@@ -138,6 +148,8 @@ Expected<int> run_query(const RunArguments& arguments) {
   if (!arguments.every_text.empty()) {
     request.every_ns = CLEW_TRY(parse_duration(arguments.every_text));
   }
+  if (!arguments.overhead_text.empty())
+    request.max_overhead = CLEW_TRY(parse_percent(arguments.overhead_text));
   request.spill_path = arguments.spill;
   request.from_path = arguments.from;
   OutputArguments places = arguments.output;

@@ -32,6 +32,7 @@ void Losses::merge(const Losses& other) {
   stopped_ms = std::max(stopped_ms, other.stopped_ms);
   processes += other.processes;
   window_ms = std::max(window_ms, other.window_ms);
+  cost.merge(other.cost);
 }
 
 void add_words(std::vector<uint64_t>& sums, const std::vector<uint64_t>& words) {
@@ -71,6 +72,14 @@ void subtract(Causes& causes, const Causes& earlier) {
 }
 
 std::string describe(const DisarmedProbe& disarmed) {
+  if (disarmed.bound > 0) {
+    return fmt::format(
+        "{} in process {}: its probes took {:.1f} % of the process's CPU time, where {:g} % is "
+        "allowed in all, and were taken out after {:.1f} s: what it does from then on is not "
+        "counted",
+        disarmed.probe, disarmed.process, 100 * disarmed.share, 100 * disarmed.bound,
+        disarmed.after_ms / 1000);
+  }
   return fmt::format(
       "{} in process {} was out of fuel {} times and is disarmed; give it more with "
       "--fuel, or shorten its loop",

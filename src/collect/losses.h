@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "collect/cost.h"
+
 namespace clew::collect {
 
 // Names of causes, as JSON prints them. Sources: abi::RegionHeader, abi::TargetPage.
@@ -105,11 +107,17 @@ struct RefusedSite {
 // nanoseconds"
 std::string describe_uprobes(const std::vector<RefusedSite>& uprobes);
 
-// A probe that was taken out because its hits ran out of fuel.
+// A probe that was taken out because its hits ran out of fuel; or all probes of a function, because
+// they cost more than was allowed.
 struct DisarmedProbe {
   std::string probe{};     // "entry of spin"
   int32_t process = 0;     // Pid.
   uint64_t exhausted = 0;  // Its hits that ran out of fuel.
+  // Of --max-overhead, else 0: what it allows, and what the function's probes took of the
+  // process's CPU time, 0 to 1; and when they were gone, since the session's begin.
+  double bound = 0;
+  double share = 0;
+  double after_ms = 0;
   bool operator==(const DisarmedProbe&) const = default;
 };
 // For people.
@@ -154,6 +162,7 @@ struct Losses {
   double stopped_ms = 0;   // The longest time a process stood still.
   uint64_t processes = 0;  // That were traced.
   double window_ms = 0;    // What is counted happened in this time; 0: not known, or one process.
+  Cost cost{};             // No loss.
 
   // Adds the counters, appends the lists; times: the maximum.
   void merge(const Losses& other);

@@ -157,13 +157,16 @@ void list_refusals(SiteSet& set, const plan::Lowered& lowered, ArmReport& report
 
 // Which sites the bodies belong to; those at the unwinder are of none.
 void list_bodies(const SiteSet& set, const plan::Lowered& lowered, ArmReport& report) {
-  for (const ArmedBody& body : report.bodies) {
+  for (ArmedBody& body : report.bodies) {
     CLEW_ASSERT(body.module < set.modules.size());
     const ModulePlan& module = set.modules[body.module];
     CLEW_ASSERT(body.point < module.plan.points.size());
     const PlannedRequest& request = module.requests[module.plan.points[body.point].request];
+    ArmedSite& armed = report.sites.emplace_back(
+        ArmedSite{.site = std::nullopt, .address = body.address, .code = std::move(body.code)});
     if (is_at_unwinder(lowered.programs[request.program].point)) continue;
-    report.sites.push_back({.site = request.site, .address = body.address});
+    armed.site = request.site;
+    armed.has_fuel_counts = body.has_fuel_counts;
   }
 }
 

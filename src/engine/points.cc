@@ -155,7 +155,11 @@ Expected<ArmReport> arm_points(inline_::Attachment& attachment,
     for (uint32_t p = 0; p < codes[m].size(); ++p) {
       const std::optional<inline_::BodyPlace> place = layout.place(m, p);
       if (!place) continue;
-      if (modules[m].programs[p].fuel_counts) report.bodies.push_back({m, p, place->address});
+      report.bodies.push_back({.module = m,
+                               .point = p,
+                               .address = place->address,
+                               .has_fuel_counts = modules[m].programs[p].fuel_counts.has_value(),
+                               .code = layout.probe_code(m, p)});
       const native::Code& code = codes[m][p];
       const verify::Policy policy =
           policy_of(modules[m].programs[p], code, modules[m].plan->points[p], rules);

@@ -57,12 +57,16 @@ struct ArmedBody {
   uint32_t module = 0;  // Index in the modules,
   uint32_t point = 0;   // and in its plan.
   uint64_t address = 0;
+  bool has_fuel_counts = false;
+  std::vector<inline_::CodeSpan> code{};  // Of its window: all that runs for probes there.
 };
 
-// The same, as one of several of a site.
+// The same, as one of several of a site; or at an unwinder, for all.
 struct ArmedSite {
-  size_t site = 0;
+  std::optional<size_t> site;
   uint64_t address = 0;
+  bool has_fuel_counts = false;
+  std::vector<inline_::CodeSpan> code{};
 };
 
 // What became of the functions of one module that may run on copies (copied_functions.h).
@@ -75,9 +79,9 @@ struct CopiedReport {
 
 struct ArmReport {
   inline_::InstallReport install;
-  std::vector<ArmedBody> bodies;  // Those of probes that have fuel_counts.
-  std::vector<ArmedSite> sites;   // Of the bodies, for queries.
-  std::set<size_t> gone;          // Modules of the catalog that went before; for queries.
+  std::vector<ArmedBody> bodies;
+  std::vector<ArmedSite> sites;  // Of the bodies, for queries.
+  std::set<size_t> gone;         // Modules of the catalog that went before; for queries.
   std::vector<CopiedReport> copied;
   uint64_t code_bytes = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -63,6 +64,7 @@ Expected<void> Processes::check_room() const {
 
 Expected<void> Processes::attach(const inline_::LockWait& wait) {
   wait_ = wait;
+  meter_ = CLEW_TRY(CostMeter::open(input_.max_overhead));
   table_period_ = kTablePeriodMax;
   if (input_.later || tracees_.size() > kManyProcesses) allow_many_files();
   std::optional<Error> first;
@@ -190,6 +192,7 @@ void Processes::begin_window() {
 
 Expected<void> Processes::start(uint64_t begin_ticks) {
   is_started_ = true;
+  meter_->begin();
   begin_ticks_ = begin_ticks;
   return {};
 }
@@ -341,12 +344,36 @@ void Processes::add(std::unique_ptr<Tracee> tracee) {
 void Processes::keep_house() {
   for (const auto& tracee : tracees_)
     tracee->keep_house();
+  read_samples();
+}
+
+// Most are of processes that nobody traces.
+void Processes::read_samples() {
+  if (!meter_->is_measuring()) return;
+  std::map<pid_t, Tracee*> owners;
+  meter_->read([&](const kernel::CpuSample& sample) {
+    const auto [owner, is_new] = owners.try_emplace(sample.pid, nullptr);
+    if (is_new) {
+      const auto found =
+          std::find_if(tracees_.begin(), tracees_.end(),
+                       [&sample](const auto& tracee) { return tracee->is_sampled_as(sample.pid); });
+      if (found != tracees_.end()) owner->second = found->get();
+    }
+    if (owner->second != nullptr) owner->second->take_sample(sample);
+  });
+  has_new_samples_ = true;
 }
 
 std::vector<collect::DisarmedProbe> Processes::disarm_spinning() {
   std::vector<collect::DisarmedProbe> all;
   for (const auto& tracee : tracees_) {
     auto some = tracee->disarm_spinning();
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  const auto bound = meter_->bound();
+  if (!bound || !std::exchange(has_new_samples_, false)) return all;
+  for (const auto& tracee : tracees_) {
+    auto some = tracee->keep_below(*bound);
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }
   return all;
@@ -453,6 +480,7 @@ void Processes::note_unmatched() {
 
 // All are left, whatever happens to one.
 Expected<void> Processes::detach() {
+  read_samples();
   end_execs();
   note_unmatched();
   Expected<void> first;
@@ -481,6 +509,8 @@ collect::Losses Processes::losses() {
   if (execs_) tell(execs_->told());
   if (begun_) tell(begun_->told());
   all.left_out.insert(all.left_out.end(), left_out_.begin(), left_out_.end());
+  if (meter_) all.cost.merge(meter_->cost());
+  if (meter_ && !meter_->is_measuring()) all.cost.processes.clear();
   return all;
 }
 

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "engine/begun_programs.h"
 #include "engine/chosen.h"
+#include "engine/cost_meter.h"
 #include "engine/exec_watch.h"
 #include "engine/tracee.h"
 #include "inline/process_lock.h"
@@ -38,6 +39,7 @@ struct ProcessesInput {
   bool checks_memory = true;
   std::optional<LaterProcesses> later = {};  // Then forks are followed, too, and no execs.
   std::function<void(const std::string&)> progress = {};
+  std::optional<double> max_overhead = {};  // Request::max_overhead
 };
 
 class Processes final : public session::Source {
@@ -94,6 +96,7 @@ class Processes final : public session::Source {
   void end_execs();
   void note_unmatched();
   void add(std::unique_ptr<Tracee> tracee);
+  void read_samples();
   void drain_tables();
   Expected<void> fold_ended();
   Expected<void> fold(Tracee& tracee);
@@ -125,6 +128,8 @@ class Processes final : public session::Source {
   std::optional<pid_t> command_;  // That was started for the session.
   std::chrono::milliseconds table_period_;
   std::chrono::milliseconds event_period_{20};  // At first.
+  std::optional<CostMeter> meter_;              // From attach() on.
+  bool has_new_samples_ = false;
   bool has_window_ = false;
   bool is_started_ = false;
   // Events before and after do not count.

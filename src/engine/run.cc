@@ -55,6 +55,7 @@ class Run {
   void give_graph();
   void give_account();
   void make_session();
+  [[nodiscard]] Expected<void> check_governed() const;
   [[nodiscard]] Expected<void> check_any_site(const collect::Losses& now) const;
   void warn_of_holders(const collect::Losses& now);
   [[nodiscard]] std::string armed_text(const collect::Losses& now) const;
@@ -94,7 +95,8 @@ Run::Run(const Request& request, Compiled compiled, output::RowSink& sink, Notic
                      .follow_forks = request.follow_forks,
                      .checks_memory = !request.is_sure,
                      .later = compiled_.later,
-                     .progress = [this](const std::string& text) { notices_.progress(text); }},
+                     .progress = [this](const std::string& text) { notices_.progress(text); },
+                     .max_overhead = request.max_overhead},
       std::move(compiled_.tracees));
 }
 
@@ -113,6 +115,7 @@ Expected<void> Run::arm(int stop_descriptor) {
       .stop_descriptor = stop_descriptor,
       .tell = [this](const std::string& text) { notices_.warning(text); },
       .leave_time = std::make_shared<inline_::LeaveTime>(inline_::LeaveTime::kUsual)};
+  CLEW_TRY(check_governed());
   notices_.progress("attaching");
   if (processes_) CLEW_TRY(processes_->check_room());
   if (const std::string takes = processes_ ? processes_->what_it_takes() : ""; !takes.empty())
@@ -222,6 +225,28 @@ void Run::make_session() {
   // What is answered in place has the same window, and says it, as what is answered from events.
   input.has_window = numbers_.size() > 1 || compiled_.in_place || compiled_.later;
   session_.emplace(std::move(input));
+}
+
+// What --max-overhead cannot measure, or cannot take out without making the rest wrong.
+Expected<void> Run::check_governed() const {
+  if (!request_.max_overhead) return {};
+  const auto refuse = [](const std::string& why) {
+    return fail(ErrorCode::InvalidQuery, "--max-overhead " + why);
+  };
+  if (compiled_.joined || compiled_.in_place) {
+    return refuse(
+        "does not go with joins and outstanding(): without one of its probes the others would be "
+        "joined wrongly, not only be fewer");
+  }
+  if (compiled_.kernel) {
+    return refuse(
+        "governs probes inside processes, and sources of this query are in the kernel, whose time "
+        "it cannot tell from the process's own");
+  }
+  if (!compiled_.uprobes) return {};
+  return refuse(
+      "governs probes inside processes, and this query has sites by uprobe, whose time is the "
+      "kernel's: --no-uprobes leaves them out");
 }
 
 Expected<void> Run::check_any_site(const collect::Losses& now) const {

@@ -54,7 +54,8 @@ struct Request {
   bool copies = false;  // Functions run on copies where many are asked for (copied_functions.h).
   // Events are written to this file first, and answered from there as fast as the rows are taken.
   std::string spill_path;
-  std::string from_path;  // Only for replay().
+  std::string from_path;               // Only for replay().
+  std::optional<double> max_overhead;  // What probes may take of a process's CPU time, 0 to 1.
   bool in_place = false;  // Joins are answered where their events happen (plan/in_place.h).
   std::optional<GraphRequest> graph;
   // Of a query with joins: what it has carried is counted, and given away behind the answer.

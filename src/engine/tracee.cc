@@ -206,16 +206,24 @@ Expected<inline_::InstallReport> Tracee::arm_sites(bool wants_copies) {
   CLEW_TRY(attachment_->raise(semaphores()));
   ArmReport report = CLEW_TRY(arm(*attachment_, sites_, *lowered_, catalog_, wants_copies));
   if (wants_copies) copied_ = std::move(report.copied);
-  for (const ArmedSite& armed : report.sites) {
-    CLEW_ASSERT(armed.site < sites_.sites.size());
-    const Site& site = sites_.sites[armed.site];
-    CLEW_ASSERT(site.names < sites_.names.size());
-    const plan::SiteNames& names = sites_.names[site.names];
-    fuel_guard_.add(fuel_word(site), fmt::format("{} ({})", names.function, names.probe),
-                    armed.address);
-  }
+  for (const ArmedSite& armed : report.sites)
+    note_armed(armed);
+  probe_costs_.set_areas(attachment_->code_areas());
   note_gone(report.gone);
   return std::move(report.install);
+}
+
+void Tracee::note_armed(const ArmedSite& armed) {
+  if (!armed.site) return probe_costs_.add(std::nullopt, armed.address, armed.code);
+  CLEW_ASSERT(*armed.site < sites_.sites.size());
+  const Site& site = sites_.sites[*armed.site];
+  CLEW_ASSERT(site.names < sites_.names.size());
+  const plan::SiteNames& names = sites_.names[site.names];
+  probe_costs_.add(ProbeCosts::Function{.module = names.module, .name = names.function},
+                   armed.address, armed.code);
+  if (!armed.has_fuel_counts) return;
+  fuel_guard_.add(fuel_word(site), fmt::format("{} ({})", names.function, names.probe),
+                  armed.address);
 }
 
 // Of the static probes whose windows were planned last; where several share one it counts once.
@@ -245,6 +253,17 @@ void Tracee::note_gone(const std::set<size_t>& modules) {
 std::vector<collect::DisarmedProbe> Tracee::disarm_spinning() {
   if (fuel_guard_.empty() || detached_) return {};
   return fuel_guard_.look(*attachment_, reader_->read_fuel(), lost_);
+}
+
+bool Tracee::is_sampled_as(pid_t pid) const {
+  if (detached_ || (gone() && !has_ended())) return false;
+  return pid == pid_ || std::any_of(children_.begin(), children_.end(),
+                                    [pid](const auto& child) { return child.second.pid == pid; });
+}
+
+std::vector<collect::DisarmedProbe> Tracee::keep_below(const OverheadBound& bound) {
+  if (gone() || detached_) return {};
+  return probe_costs_.keep_below(bound, *attachment_, lost_);
 }
 
 Expected<void> Tracee::make_reader(const plan::Lowered& lowered, bool follow_forks) {
@@ -576,10 +595,15 @@ collect::Losses Tracee::losses() {
                     pid_));
   }
   if (!fuel_guard_.empty()) losses.disarmed = fuel_guard_.disarmed(pid_, reader_->read_fuel());
+  const std::vector<collect::DisarmedProbe>& taken_out = probe_costs_.taken_out();
+  losses.disarmed.insert(losses.disarmed.end(), taken_out.begin(), taken_out.end());
+  losses.cost.processes.push_back(probe_costs_.cost(pid_));
+  losses.cost.stops = attachment_->stops().count;
+  losses.cost.stopped_ms = Milliseconds(attachment_->stops().all).count();
   losses.refused = sites_.refused;
   losses.left_by_jump.assign(left_by_jump_.begin(), left_by_jump_.end());
   losses.sites = report_.points;
-  losses.stopped_ms = Milliseconds(attachment_->longest_stop()).count();
+  losses.stopped_ms = Milliseconds(attachment_->stops().longest).count();
   losses.processes = 1;
   return losses;
 }

@@ -24,6 +24,8 @@
 #include "engine/fuel_guard.h"
 #include "engine/names.h"
 #include "engine/open_calls.h"
+#include "engine/points.h"
+#include "engine/probe_costs.h"
 #include "engine/process_stacks.h"
 #include "engine/sites.h"
 #include "inline/attachment.h"
@@ -121,6 +123,10 @@ class Tracee {
   // It is gone, and so are the children that have begun with its memory: nothing counts any more.
   [[nodiscard]] bool is_over();
   std::vector<collect::DisarmedProbe> disarm_spinning();
+  // Samples of this process are its: its own pid, or that of a child that has its memory.
+  [[nodiscard]] bool is_sampled_as(pid_t pid) const;
+  void take_sample(const kernel::CpuSample& sample) { probe_costs_.take(sample); }
+  std::vector<collect::DisarmedProbe> keep_below(const OverheadBound& bound);
   void keep_house();  // Dead threads, names of threads.
   void read_events(collect::EventBatch& round);
   // Their rows, and below: session/source.h says more.
@@ -149,6 +155,7 @@ class Tracee {
  private:
   Expected<void> plan_all_windows(const WindowRequest& request);
   Expected<inline_::InstallReport> arm_sites(bool wants_copies);
+  void note_armed(const ArmedSite& armed);
   [[nodiscard]] std::string why_no_copies_here(const plan::Lowered& lowered,
                                                bool follow_forks) const;
   [[nodiscard]] std::map<size_t, InstalledWindows> installed_in(
@@ -194,6 +201,7 @@ class Tracee {
   std::unique_ptr<inline_::Attachment> attachment_;
   std::unique_ptr<collect::Reader> reader_;
   FuelGuard fuel_guard_;
+  ProbeCosts probe_costs_;
   collect::ProcThreads threads_;
   uint32_t children_begun_ = 1;  // abi::TargetPage::processes; the first one's is free.
   std::set<uint32_t> unmet_;     // Of them: their pids are not there yet.

@@ -429,8 +429,18 @@ bool Attachment::cpu_is_readable() const {
 const Geometry& Attachment::geometry() const {
   return state_->geometry;
 }
-std::chrono::nanoseconds Attachment::longest_stop() const {
-  return state_->longest_stop;
+const Stops& Attachment::stops() const {
+  return state_->stops;
+}
+std::vector<CodeSpan> Attachment::code_areas() const {
+  const ArenaExtents extents = state_->arena.extents();
+  std::vector<CodeSpan> areas;
+  areas.reserve(extents.count);
+  for (uint32_t i = 0; i < extents.count; ++i) {
+    const abi::ExtentRecord& extent = extents.records[i];
+    areas.push_back({.begin = extent.address, .end = extent.address + extent.size_bytes});
+  }
+  return areas;
 }
 pid_t Attachment::pid() const {
   return state_->pid;

@@ -109,6 +109,19 @@ struct PointRefusal {
   code::RefusalReason reason = code::RefusalReason::ForeignPatch;
 };
 
+// Addresses of the target.
+struct CodeSpan {
+  uint64_t begin = 0;
+  uint64_t end = 0;  // Behind the last.
+};
+
+// How often an attachment has stopped its process until now, and for how long.
+struct Stops {
+  uint64_t count = 0;
+  std::chrono::nanoseconds all{0};
+  std::chrono::nanoseconds longest{0};
+};
+
 // Trampolines at their addresses, without bodies. Made by lay_out, consumed by install.
 class Layout {
  public:
@@ -118,6 +131,9 @@ class Layout {
 
   // The place of point `point` of module `module`; none when it was refused.
   [[nodiscard]] std::optional<BodyPlace> place(uint32_t module, uint32_t point) const;
+  // What runs for the probes of its window alone: stubs, bodies and the jump back, without the
+  // displaced instructions, which are the program's own.
+  [[nodiscard]] std::vector<CodeSpan> probe_code(uint32_t module, uint32_t point) const;
   [[nodiscard]] const std::vector<PointRefusal>& refusals() const;
 
   struct State;  // Opaque.
@@ -238,8 +254,9 @@ class Attachment {
   [[nodiscard]] const std::vector<pid_t>& barred() const;
   [[nodiscard]] ArenaView arena() const;
   [[nodiscard]] pid_t pid() const;
-  // The longest that the process stood still, of all stops of this attachment until now.
-  [[nodiscard]] std::chrono::nanoseconds longest_stop() const;
+  [[nodiscard]] const Stops& stops() const;
+  // All code that sessions have in the process: probes, and the runtime that they call.
+  [[nodiscard]] std::vector<CodeSpan> code_areas() const;
   // Readable when the target is gone; for poll(2).
   [[nodiscard]] int pid_descriptor() const;
 

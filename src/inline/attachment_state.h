@@ -38,12 +38,14 @@ struct Attachment::State {
   }
 
   void note_stop(const StoppedTarget& target) {
-    longest_stop = std::max(longest_stop, target.stood_still());
+    ++stops.count;
+    stops.all += target.stood_still();
+    stops.longest = std::max(stops.longest, target.stood_still());
   }
 
   pid_t pid;
   std::shared_ptr<ProcessLock> lock;  // See OpenOptions.
-  std::chrono::nanoseconds longest_stop{0};
+  Stops stops;
   bool time_is_readable = true;
   std::vector<pid_t> barred;
   FileDescriptor pid_file;

@@ -322,6 +322,25 @@ std::optional<BodyPlace> Layout::place(uint32_t module, uint32_t point) const {
                    .accessor_entries = state_->accessor_entries->at(window.extent)};
 }
 
+std::vector<CodeSpan> Layout::probe_code(uint32_t module, uint32_t point) const {
+  const auto found = state_->window_of_point.find({module, point});
+  if (found == state_->window_of_point.end()) return {};
+  const abi::LayerRecord& layer = state_->windows[found->second].trampoline.layer;
+  std::vector<CodeSpan> spans;
+  for (uint32_t i = 0; i < abi::kWindowInstructionsMax; ++i) {
+    if ((layer.with_points >> i & 1) == 0) continue;
+    const abi::LayerInstruction& at = layer.instructions[i];
+    spans.push_back({.begin = layer.address + at.probe, .end = layer.address + at.copy});
+  }
+  // The jump back, and what is out of line.
+  if (layer.back_offset != 0) {
+    spans.push_back(
+        {.begin = layer.address + layer.back_offset,
+         .end = layer.address + state_->windows[found->second].trampoline.bytes.size()});
+  }
+  return spans;
+}
+
 const std::vector<PointRefusal>& Layout::refusals() const {
   return state_->refusals;
 }

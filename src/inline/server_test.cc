@@ -102,7 +102,7 @@ TEST(AllFunctionsOfAServer, AreCountedWithoutHarm) {
   const auto report = install_counters(*attachment, *module, plan, {.shared_cell = true});
   ASSERT_TRUE(report.has_value()) << report.error().message;
   std::printf("%zu points in %u windows, stopped %.2f ms\n", plan.points.size(), report->windows,
-              static_cast<double>(attachment->longest_stop().count()) / 1e6);
+              static_cast<double>(attachment->stops().longest.count()) / 1e6);
   EXPECT_TRUE(report->refusals.empty());
   const uint64_t quiet = cell(*attachment, 0);
   for (int i = 0; i < 200; ++i) {
@@ -113,7 +113,7 @@ TEST(AllFunctionsOfAServer, AreCountedWithoutHarm) {
   const auto done = attachment->detach();
   ASSERT_TRUE(done.has_value());
   std::printf("detached, stopped %.2f ms\n",
-              static_cast<double>(attachment->longest_stop().count()) / 1e6);
+              static_cast<double>(attachment->stops().longest.count()) / 1e6);
   EXPECT_FALSE(done->residue) << done->residue_reason;
   EXPECT_TRUE(changed_text(server.pid()).empty());
   EXPECT_EQ(footprint_of(server.pid()).descriptors, before.descriptors);

@@ -2,19 +2,12 @@
 #include "kernel/process_notices.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <optional>
 #include <string_view>
 
-#include <fmt/format.h>
-#include <linux/perf_event.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#include "base/error_text.h"
-#include "base/page.h"
 
 namespace clew::kernel {
 namespace {
@@ -122,9 +115,11 @@ std::optional<ProcessNotice> notice_of(const perf_event_header& header,
 
 }  // namespace
 
-Expected<ProcessNotices::Buffer> ProcessNotices::open_buffer(int cpu, Wanted wanted) {
+namespace {
+
+perf_event_attr attributes_of(ProcessNotices::Wanted wanted) {
+  using Wanted = ProcessNotices::Wanted;
   perf_event_attr attributes{};
-  attributes.size = sizeof attributes;
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config = PERF_COUNT_SW_DUMMY;
   attributes.sample_type = PERF_SAMPLE_TIME;
@@ -139,23 +134,16 @@ Expected<ProcessNotices::Buffer> ProcessNotices::open_buffer(int cpu, Wanted wan
   attributes.exclude_kernel = 1;
   attributes.watermark = 1;
   attributes.wakeup_watermark = kWakeBytes;
-  const int64_t result =
-      syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-  if (result < 0) {
-    return fail(errno == ENODEV ? ErrorCode::NotFound : ErrorCode::Refused,
-                fmt::format("opening the notices of CPU {}: {}", cpu, error_text(errno)));
-  }
-  Buffer buffer;
-  buffer.event = FileDescriptor(static_cast<int>(result));
-  buffer.memory = CLEW_TRY(Mapping::make(buffer.event, kPage + kDataBytes, true));
-  return buffer;
+  return attributes;
 }
+
+}  // namespace
 
 Expected<ProcessNotices> ProcessNotices::open(Wanted wanted) {
   ProcessNotices notices;
   const auto cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
   for (int cpu = 0; cpu < cpus; ++cpu) {
-    auto buffer = open_buffer(cpu, wanted);
+    auto buffer = PerfBuffer::open(attributes_of(wanted), cpu, kDataBytes, "notices");
     if (!buffer && buffer.error().code == ErrorCode::NotFound) continue;  // It is offline.
     if (!buffer) return tl::unexpected(buffer.error());
     notices.buffers_.push_back(std::move(*buffer));
@@ -166,46 +154,24 @@ Expected<ProcessNotices> ProcessNotices::open(Wanted wanted) {
 std::vector<int> ProcessNotices::descriptors() const {
   std::vector<int> descriptors;
   descriptors.reserve(buffers_.size());
-  for (const Buffer& buffer : buffers_)
-    descriptors.push_back(buffer.event.get());
+  for (const PerfBuffer& buffer : buffers_)
+    descriptors.push_back(buffer.descriptor());
   return descriptors;
-}
-
-void ProcessNotices::read_buffer(const Buffer& buffer, std::vector<ProcessNotice>& notices,
-                                 bool& is_lossy) {
-  auto& page = *reinterpret_cast<perf_event_mmap_page*>(buffer.memory.data());
-  const uint8_t* data = buffer.memory.data() + kPage;
-  const uint64_t head = __atomic_load_n(&page.data_head, __ATOMIC_ACQUIRE);
-  uint64_t tail = page.data_tail;
-  std::vector<uint8_t> record;
-  while (tail + sizeof(perf_event_header) <= head) {
-    const auto byte = [&](uint64_t at) { return data[at & (kDataBytes - 1)]; };
-    perf_event_header header{};
-    for (size_t i = 0; i < sizeof header; ++i)
-      reinterpret_cast<uint8_t*>(&header)[i] = byte(tail + i);
-    if (header.size < sizeof header + sizeof(uint64_t) || header.size > head - tail) {
-      is_lossy = true;
-      tail = head;
-      break;
-    }
-    record.resize(header.size - sizeof header);
-    for (size_t i = 0; i < record.size(); ++i)
-      record[i] = byte(tail + sizeof header + i);
-    tail += header.size;
-    is_lossy = is_lossy || header.type == PERF_RECORD_LOST;
-    const size_t end = record.size() - sizeof(uint64_t);
-    auto notice = notice_of(header, std::span(record).first(end));
-    if (!notice) continue;
-    notice->time_ns = value_at<uint64_t>(record, end).value_or(0);
-    notices.push_back(std::move(*notice));
-  }
-  __atomic_store_n(&page.data_tail, tail, __ATOMIC_RELEASE);
 }
 
 std::vector<ProcessNotice> ProcessNotices::read(bool& is_lossy) {
   std::vector<ProcessNotice> notices;
-  for (const Buffer& buffer : buffers_)
-    read_buffer(buffer, notices, is_lossy);
+  const auto take = [&](const perf_event_header& header, std::span<const uint8_t> record) {
+    is_lossy = is_lossy || header.type == PERF_RECORD_LOST || record.size() < sizeof(uint64_t);
+    if (record.size() < sizeof(uint64_t)) return;
+    const size_t end = record.size() - sizeof(uint64_t);
+    auto notice = notice_of(header, record.first(end));
+    if (!notice) return;
+    notice->time_ns = value_at<uint64_t>(record, end).value_or(0);
+    notices.push_back(std::move(*notice));
+  };
+  for (const PerfBuffer& buffer : buffers_)
+    is_lossy = !buffer.read(take) || is_lossy;
   std::stable_sort(
       notices.begin(), notices.end(),
       [](const ProcessNotice& a, const ProcessNotice& b) { return a.time_ns < b.time_ns; });

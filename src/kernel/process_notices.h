@@ -12,8 +12,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "base/file_descriptor.h"
-#include "kernel/bpf.h"
+#include "kernel/perf_buffer.h"
 #include "target/process.h"
 
 namespace clew::kernel {
@@ -40,15 +39,7 @@ class ProcessNotices {
   std::vector<ProcessNotice> read(bool& is_lossy);
 
  private:
-  struct Buffer {
-    FileDescriptor event;
-    Mapping memory;
-  };
-  static Expected<Buffer> open_buffer(int cpu, Wanted wanted);
-  static void read_buffer(const Buffer& buffer, std::vector<ProcessNotice>& notices,
-                          bool& is_lossy);
-
-  std::vector<Buffer> buffers_;
+  std::vector<PerfBuffer> buffers_;
 };
 
 }  // namespace clew::kernel

@@ -99,6 +99,13 @@ Json causes_json(const collect::Causes& causes) {
 }  // namespace
 
 Json disarmed_json(const collect::DisarmedProbe& disarmed) {
+  if (disarmed.bound > 0) {
+    return {{"probe", disarmed.probe},
+            {"process", disarmed.process},
+            {"share", disarmed.share},
+            {"max_overhead", disarmed.bound},
+            {"after_ms", disarmed.after_ms}};
+  }
   return {{"probe", disarmed.probe},
           {"process", disarmed.process},
           {"out_of_fuel", disarmed.exhausted}};
@@ -112,6 +119,48 @@ Json sites_json(const std::vector<collect::RefusedSite>& sites) {
     list.push_back({{"function", site.function}, {"kind", site.kind}, {"reason", site.reason}});
   }
   return list;
+}
+
+constexpr double kShownDeviations = 1.96;  // 95 %
+
+Json share_json(const collect::ShareSamples& samples) {
+  return {{"samples", samples.all},
+          {"in_probes", samples.probes},
+          {"share", samples.share()},
+          {"share_low", samples.at_least(kShownDeviations)},
+          {"share_high", samples.at_most(kShownDeviations)}};
+}
+
+// The processes whose probes were seen.
+Json processes_json(const collect::Cost& cost) {
+  Json list = Json::array();
+  for (const collect::ProcessCost& process : cost.processes) {
+    if (process.samples.probes == 0) continue;
+    Json one = {{"process", process.process}};
+    one.update(share_json(process.samples));
+    for (const collect::FunctionCost& function : process.functions)
+      one["functions"].push_back(
+          {{"function", function.function}, {"in_probes", function.samples}});
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+Json cost_json(const collect::Cost& cost) {
+  Json json = Json::object();
+  if (cost.bound != 0) json["max_overhead"] = cost.bound;
+  if (!cost.unmeasured.empty()) json["unmeasured"] = cost.unmeasured;
+  if (cost.samples_a_second != 0) {
+    json["samples_a_second"] = cost.samples_a_second;
+    json["samples_lost"] = cost.samples_lost;
+    json.update(share_json(cost.whole()));
+    json["processes"] = processes_json(cost);
+  }
+  json["own_cpu_ms"] = cost.own_cpu_ms;
+  json["own_ms"] = cost.own_ms;
+  json["stops"] = cost.stops;
+  json["stopped_ms"] = cost.stopped_ms;
+  return json;
 }
 
 }  // namespace
@@ -140,6 +189,7 @@ Json losses_json(const collect::Losses& losses) {
     summary["processes"] = losses.processes;
     summary["window_ms"] = losses.window_ms;
   }
+  if (losses.cost.own_ms > 0) summary["cost"] = cost_json(losses.cost);
   return summary;
 }
 

@@ -137,6 +137,8 @@ std::string format_losses(const collect::Losses& losses) {
                                 : fmt::format(", the same for all {} processes", losses.processes);
     text += fmt::format("window: {:.3f} s{}\n", losses.window_ms / 1000, all);
   }
+  if (const std::string cost = collect::describe(losses.cost); !cost.empty())
+    text += "cost: " + cost + "\n";
   return text;
 }
 

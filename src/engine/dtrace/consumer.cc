@@ -14,6 +14,7 @@
 #include "base/spawn_attributes.h"
 #include "engine/dtrace/followed_records.h"
 #include "output/d/stored_key.h"
+#include "output/json_value.h"
 #include "query/d/check_options.h"
 
 namespace clew::engine {
@@ -341,6 +342,8 @@ void DtraceConsumer::tell_losses() {
 void DtraceConsumer::tell_disarmed(const collect::DisarmedProbe& disarmed) {
   console_.message(collect::describe(disarmed));
   if (rows_.sink != nullptr) rows_.sink->disarmed(disarmed);
+  if (options_.is_json())
+    console_.write(output::json_text({{"disarmed", output::disarmed_json(disarmed)}}) + "\n");
   disarmed_.push_back(disarmed);
 }
 
@@ -359,6 +362,7 @@ collect::Losses DtraceConsumer::losses() {
   }
   for (const auto& [cause, count] : output::d::dropped(*all_losses()))
     losses.dropped[cause] = count;
+  losses.cost = inline_probes_.cost();
   return losses;
 }
 

@@ -104,6 +104,7 @@ class DtraceRun {
   [[nodiscard]] Expected<void> check_format() const;
   Expected<void> enable();
   Expected<void> arm_inline(const UprobeLocks& locks);
+  [[nodiscard]] Expected<void> check_governed() const;
   [[nodiscard]] inline_::LockWait lock_wait();
   Expected<void> end(DtraceConsumer& consumer);
   Expected<void> trace(DtraceConsumer& consumer);
@@ -328,7 +329,9 @@ Expected<void> DtraceRun::enable() {
   session_.emplace(std::move(*session));
   compiled_->enablings.assign(session_->enablings().begin(), session_->enablings().end());
   UprobeLocks locks(lock_wait());
-  if (const auto armed = arm_inline(locks); !armed) return refused(armed.error());
+  auto armed = arm_inline(locks);
+  if (armed) armed = check_governed();
+  if (!armed) return refused(armed.error());
   // What is loaded now needs time, in which others may come and go: the places are looked at when
   // nobody can any more.
   auto attached = session_->load_others(inline_probes_.enablings(), &log);
@@ -350,7 +353,30 @@ Expected<void> DtraceRun::enable() {
     late_->set_wait(lock_wait());
     late_->start();
   }
+  inline_probes_.begin_measuring();
   return session_->begin();
+}
+
+// What --max-overhead cannot measure. Libraries that a process opens later may get uprobes, which
+// it does not see (docs/limits.md).
+Expected<void> DtraceRun::check_governed() const {
+  if (!request_.max_overhead) return {};
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < compiled_->enablings.size(); ++i) {
+    const kernel::MachineEnabling& enabling = compiled_->enablings[i];
+    const kernel::AttachKind kind = enabling.probe.kind;
+    const bool is_cheap = kind == kernel::AttachKind::Host || kind == kernel::AttachKind::Tick;
+    if (enabling.clauses.empty() || is_cheap || inline_probes_.enablings().contains(i)) continue;
+    names.push_back(fmt::format("{}:{}:{}:{}", enabling.probe.provider, enabling.probe.module,
+                                enabling.probe.function, enabling.probe.name));
+  }
+  if (names.empty()) return {};
+  return fail(
+      ErrorCode::Refused,
+      fmt::format("--max-overhead governs probes inside processes, and {}{} in the kernel, "
+                  "whose time it cannot tell from the process's own",
+                  names[0],
+                  names.size() == 1 ? " is" : fmt::format(" and {} more are", names.size() - 1)));
 }
 
 // Before anything else is attached: a uprobe where a jump of ours is to stand keeps it away.
@@ -359,6 +385,7 @@ Expected<void> DtraceRun::arm_inline(const UprobeLocks& locks) {
     if (request_.is_verbose) console_.message(fmt::format("all probes by uprobes: {}", reason));
     return {};
   }
+  CLEW_TRY(inline_probes_.measure(request_.max_overhead));
   inline_probes_.arm(*compiled_, session_->state(), locks);
   for (const std::string& note : inline_probes_.notes()) {
     if (request_.is_verbose) console_.message(note);
@@ -496,6 +523,10 @@ Expected<int> DtraceRun::answer() {
       consumer.is_over() ? static_cast<int>(session_->shared().exit_code & 0xFF) : kAnswered;
   if (inline_probes_.leaves_anything() && status == kAnswered) status = kFailed;
   consumer.finish(status);
+  if (request_.max_overhead || request_.is_verbose) {
+    const std::string cost = collect::describe(inline_probes_.cost());
+    if (!cost.empty()) console_.message("cost: " + cost);
+  }
   if (!traced) return tl::unexpected(traced.error());
   commands_.leave();
   commands_.pass_on_signal(stop_descriptor_);

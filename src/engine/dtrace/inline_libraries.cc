@@ -31,8 +31,12 @@ void guard_bodies(InlineProcess& process, const InlineSitePlanner& planner,
   for (const ArmedBody& body : armed.bodies) {
     const InlineModule& module = modules[body.module];
     const uint32_t enabling = module.enablings[module.plan.points[body.point].request];
-    process.guard(enabling, planner.name_of(enabling), body.address);
+    const auto [file, function] = planner.function_of(enabling);
+    process.costs().add(ProbeCosts::Function{.module = file, .name = function}, body.address,
+                        body.code);
+    if (body.has_fuel_counts) process.guard(enabling, planner.name_of(enabling), body.address);
   }
+  process.find_code_areas();
 }
 
 std::unique_ptr<InlineLibraries> InlineLibraries::follow(

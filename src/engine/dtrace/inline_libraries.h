@@ -25,7 +25,7 @@ struct InlinePlans {
   InlineSitePlanner planner;
 };
 
-// Names the bodies of probes to who takes them out when they run out of fuel.
+// Names the bodies of probes to who takes them out when they run out of fuel, or cost too much.
 void guard_bodies(InlineProcess& process, const InlineSitePlanner& planner,
                   std::span<const InlineModule> modules, const ArmReport& armed);
 

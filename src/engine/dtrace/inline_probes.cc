@@ -204,6 +204,37 @@ void InlineProbes::add_losses(abi::MachineLosses& losses) {
 void InlineProbes::keep_house() {
   for (const auto& process : processes_)
     process->keep_house();
+  read_samples();
+}
+
+Expected<void> InlineProbes::measure(std::optional<double> max_overhead) {
+  meter_ = CLEW_TRY(CostMeter::open(max_overhead));
+  return {};
+}
+
+void InlineProbes::begin_measuring() {
+  if (meter_) meter_->begin();
+}
+
+void InlineProbes::read_samples() {
+  if (!meter_ || !meter_->is_measuring()) return;
+  std::map<pid_t, InlineProcess*> owners;
+  for (const auto& process : processes_)
+    owners[process->pid()] = process.get();
+  meter_->read([&owners](const kernel::CpuSample& sample) {
+    const auto owner = owners.find(sample.pid);
+    if (owner != owners.end()) owner->second->costs().take(sample);
+  });
+  has_new_samples_ = true;
+}
+
+collect::Cost InlineProbes::cost() {
+  if (!meter_ || processes_.empty()) return {};
+  collect::Cost cost = meter_->cost();
+  for (const auto& process : processes_)
+    process->add_cost(cost);
+  if (!meter_->is_measuring()) cost.processes.clear();
+  return cost;
 }
 
 std::vector<collect::DisarmedProbe> InlineProbes::disarm_spinning() {
@@ -213,12 +244,20 @@ std::vector<collect::DisarmedProbe> InlineProbes::disarm_spinning() {
     for (collect::DisarmedProbe& disarmed : process->disarm_spinning(problems))
       all.push_back(std::move(disarmed));
   }
+  const auto bound = meter_ ? meter_->bound() : std::nullopt;
+  const bool is_judged = bound && std::exchange(has_new_samples_, false);
+  for (const auto& process : processes_) {
+    if (!is_judged) break;
+    for (collect::DisarmedProbe& disarmed : process->keep_below(*bound, problems))
+      all.push_back(std::move(disarmed));
+  }
   for (const std::string& problem : problems)
     tell_(problem);
   return all;
 }
 
 std::vector<std::string> InlineProbes::detach() {
+  read_samples();
   std::vector<std::string> problems;
   libraries_.clear();
   for (const auto& process : processes_) {

@@ -7,12 +7,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "engine/cost_meter.h"
 #include "engine/dtrace/inline_firings.h"
 #include "engine/dtrace/inline_libraries.h"
 #include "engine/dtrace/inline_process.h"
@@ -28,6 +30,13 @@ class InlineProbes final : public session::Driven {
  public:
   // `tell` takes a line about what is missing.
   explicit InlineProbes(std::function<void(std::string_view)> tell) : tell_(std::move(tell)) {}
+
+  // Before arm(). Errors: what is to be held cannot be measured here.
+  Expected<void> measure(std::optional<double> max_overhead);
+  // The session begins. Without measure(), nothing.
+  void begin_measuring();
+  // Of all processes with inline probes; nothing where there are none.
+  [[nodiscard]] collect::Cost cost();
 
   // Arms what can be inline. What cannot is left to the kernel, and the notes say why, a line for
   // each process. `state` is that of a session whose BEGIN has not fired.
@@ -74,10 +83,13 @@ class InlineProbes final : public session::Driven {
     InlineFirings& firings;
   };
   void arm_process(pid_t pid, const Arming& arming);
+  void read_samples();
   void follow_libraries(std::chrono::milliseconds timeout);
 
   std::function<void(std::string_view)> tell_;
   std::unique_ptr<InlineFirings> firings_;
+  std::optional<CostMeter> meter_;
+  bool has_new_samples_ = false;
   std::vector<std::unique_ptr<InlineProcess>> processes_;
   std::vector<std::unique_ptr<InlineLibraries>> libraries_;  // Of those that are followed.
   std::set<uint32_t> enablings_;

@@ -213,6 +213,19 @@ std::vector<collect::DisarmedProbe> InlineProcess::disarm_spinning(
   return fuel_guard_.look(attachment_, cells_.out_of_fuel(sums), problems);
 }
 
+std::vector<collect::DisarmedProbe> InlineProcess::keep_below(const OverheadBound& bound,
+                                                              std::vector<std::string>& problems) {
+  if (!is_running()) return {};
+  return costs_.keep_below(bound, attachment_, problems);
+}
+
+void InlineProcess::add_cost(collect::Cost& cost) const {
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  cost.processes.push_back(costs_.cost(pid_));
+  cost.stops += attachment_.stops().count;
+  cost.stopped_ms += Milliseconds(attachment_.stops().all).count();
+}
+
 // A walk that ends at code without tables says so, also where there is none: not more often than
 // once in a second.
 void InlineProcess::look_at_code() {

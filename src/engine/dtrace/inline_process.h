@@ -15,6 +15,7 @@
 #include "engine/dtrace/inline_cells.h"
 #include "engine/fuel_guard.h"
 #include "engine/points.h"
+#include "engine/probe_costs.h"
 #include "engine/process_stacks.h"
 #include "inline/attachment.h"
 #include "kernel/machine_state.h"
@@ -65,6 +66,13 @@ class InlineProcess {
   void guard(uint32_t enabling, const std::string& name, uint64_t body) {
     fuel_guard_.add(InlineCells::fuel_word(enabling), name, body);
   }
+  // What its probes cost.
+  [[nodiscard]] ProbeCosts& costs() { return costs_; }
+  // All code of probes is known to costs().
+  void find_code_areas() { costs_.set_areas(attachment_.code_areas()); }
+  std::vector<collect::DisarmedProbe> keep_below(const OverheadBound& bound,
+                                                 std::vector<std::string>& problems);
+  void add_cost(collect::Cost& cost) const;
   // Takes out probes whose firings ran out of fuel; a line for each that could not be.
   std::vector<collect::DisarmedProbe> disarm_spinning(std::vector<std::string>& problems);
 
@@ -100,6 +108,7 @@ class InlineProcess {
   FileDescriptor own_file_;  // The MachineProcess and what it names that is constant.
   BodyRules rules_;
   FuelGuard fuel_guard_;
+  ProbeCosts costs_;
   std::optional<ProcessStacks> stacks_;  // When a clause walks them. Of this process alone.
   std::chrono::steady_clock::time_point looked_;
   uint32_t unknown_code_ = 0;

@@ -378,6 +378,11 @@ std::string InlineSitePlanner::name_of(uint32_t enabling) const {
   return fmt::format("{}:{}:{}:{}", probe.provider, probe.module, probe.function, probe.name);
 }
 
+std::pair<std::string, std::string> InlineSitePlanner::function_of(uint32_t enabling) const {
+  const kernel::Probe& probe = enabling_of(enabling).probe;
+  return {probe.module, probe.function};
+}
+
 Expected<ModulePoints> InlineSitePlanner::points_of(const InlineModule& module, InlineCells& cells,
                                                     std::span<const abi::MachineEnabled> names) {
   ModulePoints points;

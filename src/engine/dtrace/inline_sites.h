@@ -80,6 +80,8 @@ class InlineSitePlanner {
                                    std::span<const abi::MachineEnabled> names);
   // As messages name its probe.
   [[nodiscard]] std::string name_of(uint32_t enabling) const;
+  // Its probe's module and function.
+  [[nodiscard]] std::pair<std::string, std::string> function_of(uint32_t enabling) const;
   // What has to be raised in the process while the probes of the plan are armed.
   std::vector<uint64_t> semaphores();
   // The same for one module.

@@ -32,6 +32,7 @@ struct DtraceRequest {
   std::vector<std::string> extensions;                       // --ext: extension::load()
   std::string extension_folder;                              // Of those that come with Clew.
   uint64_t extension_fuel = extension::kFuel;                // --fuel
+  std::optional<double> max_overhead;                        // Request::max_overhead
   std::string output_path;                                   // -o
   bool truncates = false;                                    // What -o has from before is gone.
   bool preprocess = false;                                   // -C

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures what a session costs: samples of the CPU time of the traced processes, and the CPU time
+// of Clew. docs/decisions/budget.md says why samples, and what they do not see.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "collect/cost.h"
+#include "engine/probe_costs.h"
+#include "kernel/cpu_samples.h"
+
+namespace clew::engine {
+
+class CostMeter {
+ public:
+  // `max_overhead`: 0 to 1. Where the kernel lets us see no CPU time, this is an error with a
+  // bound, and without one the cost is not known.
+  static Expected<CostMeter> open(std::optional<double> max_overhead);
+
+  // The session begins.
+  void begin();
+  void read(const std::function<void(const kernel::CpuSample&)>& take);
+  [[nodiscard]] bool is_measuring() const { return samples_.has_value(); }
+  [[nodiscard]] std::optional<OverheadBound> bound() const;
+  // What is known of the session, but for its processes.
+  [[nodiscard]] collect::Cost cost() const;
+
+ private:
+  using Time = std::chrono::steady_clock;
+
+  std::optional<double> max_overhead_;
+  std::optional<kernel::CpuSamples> samples_;
+  std::string unmeasured_;
+  Time::time_point begin_ = Time::now();
+  int64_t own_begin_ns_ = 0;
+};
+
+}  // namespace clew::engine
