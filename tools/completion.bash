@@ -8,7 +8,7 @@ _clew_options() {
     --allow-missing -y --yes -f --follow --allow-late-uprobe-danger --uprobes --no-uprobes --copies \
     --plan"
   local formats="--format --json --csv --chart --stream --sqlite --folded --svg --metrics"
-  local output="--for --every --max-overhead $formats \
+  local output="--for --every --max-overhead --idle $formats \
     -o --output --spill --from --graph --graph-of --on --sign -q --quiet -v --verbose"
   local named="$processes -c --command -f --follow --for --every $formats -o --output --vocabulary \
     --verbs --show -y --yes -q --quiet -v --verbose"
@@ -16,7 +16,7 @@ _clew_options() {
   case "$1" in
     run) echo "$request $output $cluster --wait --stand --otlp --otlp-header --prometheus" ;;
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
-      --fuel --format --json --max-overhead" ;;
+      --fuel --format --json --max-overhead --idle" ;;
     record) echo "-p --pid --policy --group -o --output --each --guards --no-cache --no-follow -q --quiet -v --verbose" ;;
     snap) echo "--group -o --output --json -v --verbose" ;;
     show) echo "--last --thread --source --bundle --gdb --json --together --across -i --interactive -v --verbose" ;;

@@ -14,6 +14,7 @@
 #include <getopt.h>
 
 #include "cmd/console.h"
+#include "cmd/duration.h"
 #include "cmd/installed.h"
 #include "cmd/percent.h"
 #include "cmd/verbs.h"
@@ -31,10 +32,12 @@ constexpr int kFuelFlag = 257;
 constexpr int kJsonFlag = 258;
 constexpr int kFormatFlag = 259;
 constexpr int kOverheadFlag = 260;
+constexpr int kIdleFlag = 261;
 constexpr std::array kLongFlags = {
     option{"ext", required_argument, nullptr, kExtensionFlag},
     option{"fuel", required_argument, nullptr, kFuelFlag},
     option{"json", no_argument, nullptr, kJsonFlag},
+    option{"idle", required_argument, nullptr, kIdleFlag},
     option{"max-overhead", required_argument, nullptr, kOverheadFlag},
     option{"format", required_argument, nullptr, kFormatFlag},
     option{nullptr, 0, nullptr, 0}};
@@ -45,7 +48,7 @@ void print_usage() {
              "usage: clew dtrace [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path]\n"
              "           [-L path] [-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]\n"
              "           [--ext file] [--fuel instructions] [--format name | --json]\n"
-             "           [--max-overhead percent]\n"
+             "           [--max-overhead percent] [--idle time]\n"
              "           [-P provider [[predicate] action]]\n"
              "           [-m [provider:]module [[predicate] action]]\n"
              "           [-f [[provider:]module:]func [[predicate] action]]\n"
@@ -74,6 +77,8 @@ void print_help() {
       "  --fuel    instructions that a firing may spend in these; 100000 otherwise\n"
       "  --max-overhead  what probes may take of each process's CPU time, like 3%: the\n"
       "            functions that take most are taken out first, and named\n"
+      "  --idle    end when nothing was recorded, or nobody has read the output, for this\n"
+      "            time: 10m\n"
       "how to print:\n"
       "  -q        only what the program prints\n"
       "  -F        indent by entry and return\n"
@@ -128,6 +133,7 @@ class Reader {
   bool take_pid();
   bool take_fuel();
   bool take_overhead();
+  bool take_idle();
   bool take_output();
   void add_program(Form form, bool is_file) {
     request_.programs.push_back({form, is_file, optarg});
@@ -218,6 +224,16 @@ bool Reader::take_overhead() {
   return false;
 }
 
+bool Reader::take_idle() {
+  const auto time = parse_duration(optarg);
+  if (time) {
+    request_.idle_ns = *time;
+    return true;
+  }
+  fmt::print(stderr, "dtrace: --idle: {}\n", time.error().message);
+  return false;
+}
+
 bool Reader::take_output() {
   if (request_.output_path.empty()) {
     request_.output_path = optarg;
@@ -262,6 +278,8 @@ bool Reader::take(int flag) {
       return run([&] { request_.extensions.emplace_back(optarg); });
     case kFuelFlag:
       return take_fuel();
+    case kIdleFlag:
+      return take_idle();
     case kOverheadFlag:
       return take_overhead();
     case kJsonFlag:

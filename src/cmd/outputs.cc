@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cmd/outputs.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -90,9 +91,9 @@ class Outputs::One {
     if (ours.st_dev == there.st_dev && ours.st_ino == there.st_ino) (void)unlink(file_.c_str());
   }
 
-  Expected<void> open(const output::FormatRow& format, const output::About& about) {
+  Expected<void> open(const output::FormatRow& format, const OutputArguments& arguments) {
     format_ = &format;
-    output::SinkOptions options{.format = format.format, .about = about};
+    output::SinkOptions options{.format = format.format, .about = arguments.about};
     if (format.open != nullptr) return open_by_name(format, options);
     descriptor_ = CLEW_TRY(open_file(file_, is_new_));
     if (isatty(descriptor_.get()) == 1) {
@@ -100,6 +101,7 @@ class Outputs::One {
       options.terminal = descriptor_.get();
     }
     bytes_.emplace(descriptor_.get());
+    if (arguments.patience) bytes_->set_patience(*arguments.patience);
     sink_ = output::make_sink(options, *bytes_, notes_);
     return {};
   }
@@ -129,8 +131,10 @@ class Outputs::One {
     if (!is_empty_ && bytes_->has_more()) CLEW_TRY(empty());
     bytes_->flush();
     const int error = bytes_->error();
-    return error == 0 || error == EPIPE ? Expected<void>() : failed(error);
+    const bool is_done = error == 0 || error == EPIPE || is_unread();
+    return is_done ? Expected<void>() : failed(error);
   }
+  [[nodiscard]] bool is_unread() const { return bytes_ && bytes_->error() == ETIMEDOUT; }
 
  private:
   // Standard output may be a file that a shell appends to.
@@ -199,7 +203,7 @@ Expected<void> Outputs::open(const OutputArguments& arguments) {
   std::vector<output::RowSink*> sinks;
   for (const std::string& file : files) {
     auto one = std::make_unique<One>(file, *notes_);
-    CLEW_TRY(one->open(format_of(arguments, file), arguments.about));
+    CLEW_TRY(one->open(format_of(arguments, file), arguments));
     for (const auto& other : all_) {
       if (file != other->file() && !one->is_same_file(*other)) continue;
       return fail(
@@ -214,6 +218,11 @@ Expected<void> Outputs::open(const OutputArguments& arguments) {
     sinks.push_back(sink);
   sink_ = std::make_unique<Beginning>(*this, std::move(sinks));
   return {};
+}
+
+bool Outputs::is_unread() const {
+  return metrics_.sinks().empty() &&
+         std::all_of(all_.begin(), all_.end(), [](const auto& one) { return one->is_unread(); });
 }
 
 output::RowSink& Outputs::sink() {

@@ -3,7 +3,9 @@
 // own. A file that is there stays as it is until the answer begins.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +25,9 @@ struct OutputArguments {
   std::vector<std::string> files;  // kStandardOutput is one; none: that one.
   std::string format;              // A name of the registry; empty: what the files say.
   output::About about{};
-  MetricArguments metrics{};  // Of verbs that have these.
-  std::string query_name{};   // For them.
+  std::optional<std::chrono::nanoseconds> patience{};  // With readers that take nothing.
+  MetricArguments metrics{};                           // Of verbs that have these.
+  std::string query_name{};                            // For them.
 };
 
 // --format NAME, an option for each format but the usual one, and -o.
@@ -48,6 +51,9 @@ class Outputs {
   // Takes the answer: once it has begun, the files hold it and nothing else. What cannot be written
   // to one place goes to the others all the same.
   [[nodiscard]] output::RowSink& sink();
+  // No reader has taken anything for as long as the patience with it lasts: what comes is lost.
+  // Files by their names are always read.
+  [[nodiscard]] bool is_unread() const;
   [[nodiscard]] size_t size() const { return all_.size() + metrics_.sinks().size(); }
   // Once, after the session, which may have ended with `error`: what could not be written, an error
   // for each place.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clew run: answers a query.
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,7 @@ struct RunArguments {
   std::string for_text;
   std::string every_text;
   std::string overhead_text;
+  std::string idle_text;
   OutputArguments output;
   bool quiet = false;
   std::string spill;
@@ -58,20 +60,24 @@ void declare(CLI::App& app, RunArguments& arguments) {
                      "take most are taken out first, and named")
           ->check(percent())
           ->excludes(app.get_option("--copies"));
+  auto* const idle =
+      app.add_option("--idle", arguments.idle_text,
+                     "end when nothing was answered, or nobody has read it, for this time: 10m")
+          ->check(duration());
   declare_outputs(app, arguments.output);
   declare_metrics(app, arguments.output.metrics);
   auto* spill = app.add_option("--spill", arguments.spill,
                                "write the events to this file, and answer from there");
   auto* from = app.add_option("--from", arguments.from, "ask such a file instead of processes");
   from->excludes(spill);
-  from->excludes(overhead);
+  from->excludes(overhead)->excludes(idle);
   for (const char* option : {"--command", "--for", "--every"})
     from->excludes(app.get_option(option));
   for (const char* option : kProcessOptions)
     from->excludes(app.get_option(option));
   CLI::Option* const url = declare_cluster(app, arguments.cluster);
   for (const char* option :
-       {"--command", "--spill", "--from", "--follow", "--copies", "--max-overhead"})
+       {"--command", "--spill", "--from", "--follow", "--copies", "--max-overhead", "--idle"})
     url->excludes(app.get_option(option));
   for (const std::string_view option : kProcessOptions)
     if (option != "--name") url->excludes(app.get_option(std::string(option)));
@@ -150,13 +156,16 @@ Expected<int> run_query(const RunArguments& arguments) {
   }
   if (!arguments.overhead_text.empty())
     request.max_overhead = CLEW_TRY(parse_percent(arguments.overhead_text));
+  if (!arguments.idle_text.empty()) request.idle_ns = CLEW_TRY(parse_duration(arguments.idle_text));
   request.spill_path = arguments.spill;
   request.from_path = arguments.from;
   OutputArguments places = arguments.output;
   places.about = about(request, arguments.request.command);
   places.query_name = metric_query_name(request.text.name);
+  if (request.idle_ns) places.patience = std::chrono::nanoseconds(*request.idle_ns);
   Outputs outputs;
   CLEW_TRY(outputs.open(places));
+  request.is_unread = [&outputs] { return outputs.is_unread(); };
   GraphFiles graphs;
   CLEW_TRY(graphs.open(arguments.graphs, arguments.output.files));
   if (!arguments.graphs.empty()) request.graph = graphs.request(arguments.graph_of, places.about);

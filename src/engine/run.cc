@@ -213,6 +213,10 @@ void Run::make_session() {
       .events = compiled_.events,
       .event_clock = [] { return clock_ns(CLOCK_MONOTONIC); },
       .warn = [this](std::string_view text) { notices_.warning(text); }};
+  if (request_.idle_ns) {
+    input.idle = session::IdleLimit{.time = std::chrono::nanoseconds(*request_.idle_ns),
+                                    .is_unread = request_.is_unread};
+  }
   input.beside.lost = compiled_.lost;
   if (!processes_ && compiled_.uprobes)
     input.beside.processes = compiled_.uprobes->scope().pids.size();

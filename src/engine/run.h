@@ -56,6 +56,9 @@ struct Request {
   std::string spill_path;
   std::string from_path;               // Only for replay().
   std::optional<double> max_overhead;  // What probes may take of a process's CPU time, 0 to 1.
+  // Ends when nothing was answered for so long, or nobody has read it (session/idle.h).
+  std::optional<uint64_t> idle_ns;
+  std::function<bool()> is_unread;
   bool in_place = false;  // Joins are answered where their events happen (plan/in_place.h).
   std::optional<GraphRequest> graph;
   // Of a query with joins: what it has carried is counted, and given away behind the answer.

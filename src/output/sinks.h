@@ -2,6 +2,7 @@
 // The row sinks, and the places they write to.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -69,6 +70,11 @@ Expected<void> check_columns(const FormatRow& format, Columns columns);
 // to the same place, under the table (Csv: to `notes`, since a CSV file has no place for them).
 std::unique_ptr<RowSink> make_sink(const SinkOptions& options, ByteSink& bytes, ByteSink& notes);
 
+// Writes all of it, as long as some is taken at least once in `patience`, else ETIMEDOUT. 0, or
+// errno of what failed.
+[[nodiscard]] int write_patiently(int fd, std::string_view bytes,
+                                  std::chrono::nanoseconds patience);
+
 // Writes to a borrowed file descriptor, at flush(), at its end, or when there is much; short writes
 // are continued, EINTR is retried.
 class FileSink final : public ByteSink {
@@ -77,6 +83,9 @@ class FileSink final : public ByteSink {
   ~FileSink() override { flush_all(); }
   void write(std::string_view bytes) override;
   void flush() override { flush_all(); }
+  // How long a reader may take nothing: then all that follows is lost, by ETIMEDOUT. At first for
+  // ever.
+  void set_patience(std::chrono::nanoseconds patience) { patience_ = patience; }
   [[nodiscard]] bool failed() const override { return error_ != 0; }
   [[nodiscard]] bool ready() const override;
   // What was written and is not out yet.
@@ -88,6 +97,7 @@ class FileSink final : public ByteSink {
 
   int fd_;
   int error_ = 0;
+  std::chrono::nanoseconds patience_ = std::chrono::nanoseconds::max();
   std::string unwritten_;
 };
 

@@ -110,6 +110,7 @@ Expected<void> Session::answer(int stop_descriptor) {
 }
 
 void Session::schedule() {
+  if (input_.idle) idle_.emplace(*input_.idle, Time::now());
   if (query_.for_ns) end_ = begun_ + nanoseconds(*query_.for_ns);
   if (input_.panes != nullptr) {
     begin_pane(input_.pane_clock.pane_at(clock_ns(CLOCK_MONOTONIC)));
@@ -129,12 +130,31 @@ void Session::schedule() {
 
 bool Session::finished() {
   if (end_ && Time::now() >= *end_) return true;
-  if (is_full()) return true;
+  if (is_full() || is_idle()) return true;
   if (counts() && query_.for_events) {
     if (passed() >= *query_.for_events) return true;
   }
   return std::all_of(input_.sources.begin(), input_.sources.end(),
                      [](const Source* each) { return each->gone(); });
+}
+
+bool Session::is_idle() {
+  if (!idle_) return false;
+  const Time::time_point now = Time::now();
+  if (std::exchange(rows_seen_, rows_given()) != rows_given()) idle_->note(now);
+  const bool is_at_end = counts() && !query_.every_ns && !windows_ && input_.panes == nullptr;
+  if (is_at_end && idle_->wants_look(now)) look_at_counts();
+  const std::optional<std::string> why = idle_->why_over(now);
+  if (why) input_.warn(*why);
+  return why.has_value();
+}
+
+// Counts whose rows come at the end: something was counted, or not.
+void Session::look_at_counts() {
+  Expected<aggregate::Table> counts = groups(false);
+  if (!counts) return note(tl::unexpected(std::move(counts).error()));
+  if (!counts_seen_ || !(*counts_seen_ == *counts)) idle_->note(Time::now());
+  counts_seen_ = std::move(*counts);
 }
 
 uint64_t Session::passed() const {

@@ -32,6 +32,7 @@
 #include "plan/plan.h"
 #include "query/query.h"
 #include "session/event_flow.h"
+#include "session/idle.h"
 #include "session/loop.h"
 #include "session/numbers.h"
 #include "session/pane_taker.h"
@@ -66,6 +67,7 @@ struct Input {
   std::optional<answer::EventLayout> events{};  // Its rows, where it gets single events.
   // The time of events that happen now, in ns; none: it passes by the events alone, as in a file.
   std::function<int64_t()> event_clock{};
+  std::optional<IdleLimit> idle{};  // It ends by itself; none: it does not.
   std::function<void(std::string_view)> warn = [](std::string_view) {};
 };
 
@@ -109,6 +111,8 @@ class Session {
   [[nodiscard]] Time::time_point next_moment();
   Expected<void> take_turn();
   [[nodiscard]] bool finished();
+  [[nodiscard]] bool is_idle();
+  void look_at_counts();
   void tell_losses();
   void tell_late();
   void tell_unknown();
@@ -213,6 +217,9 @@ class Session {
   int64_t pane_ = 0;               // Is counted now.
   bool is_last_partial_ = false;
   std::vector<Tick> ticks_;
+  std::optional<Idle> idle_;
+  uint64_t rows_seen_ = 0;                       // By it: rows_given(),
+  std::optional<aggregate::Table> counts_seen_;  // and of counts that are given at the end.
   answer::RowBatch open_rows_;
   std::optional<Error> fault_;
 };

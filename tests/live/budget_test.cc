@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a session costs, as it is measured, and what --max-overhead does about it; --idle.
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -162,6 +163,85 @@ TEST(Budget, OfDWhatItCannotGovernIsRefused) {
   EXPECT_EQ(end.status, 1);
   EXPECT_THAT(end.error, HasSubstr("--max-overhead governs probes inside processes, and syscall:"));
   EXPECT_EQ(clew({"dtrace", "--max-overhead", "0", "-n", "BEGIN { exit(0); }"}).status, 2);
+}
+
+// --- --idle ------------------------------------------------------------------------------------
+
+// Ends by itself, with status 0 and one line about why.
+void expect_idle_end(const Child::End& end, const std::string& why, pid_t victim) {
+  EXPECT_EQ(end.status, 0) << end.error;
+  EXPECT_THAT(end.error, HasSubstr(why));
+  EXPECT_THAT(end.error, HasSubstr("(--idle)"));
+  expect_text_equals_file(victim);
+}
+
+TEST(Budget, ASessionThatAnswersNothingEndsByItself) {
+  Victim victim("busy");
+  const std::string pid = std::to_string(victim.pid());
+  for (const char* const query :
+       {R"(from e in entry("busy!rare") select e.function)",
+        R"(from e in entry("busy!rare") group by e.function select e.function, count())"}) {
+    const Child::End end = clew({"run", "--idle", "300ms", "-p", pid, query});
+    expect_idle_end(end, "nothing was answered for 0.3 s", victim.pid());
+  }
+}
+
+TEST(Budget, ASessionThatCountsGoesOn) {
+  Victim victim("busy");
+  Tracer tracer = Tracer::attach(victim.pid(), entries_of("busy!rare"), {"--idle", "300ms"});
+  victim.ask("work");
+  // It ends once the victim rests, and not before.
+  const auto begin = std::chrono::steady_clock::now();
+  victim.ask("counts");
+  while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(900))
+    victim.ask("counts");
+  EXPECT_TRUE(tracer.child().running());
+  victim.ask("rest");
+  const Report report = tracer.wait();
+  EXPECT_EQ(report.status, 0) << report.error;
+  EXPECT_EQ(report.calls().at("rare"), victim.counts().at("rare"));
+}
+
+// Standard output of the command is a pipe of which a line is read, and no more until the test has
+// ended.
+Child unread(const std::string& command) {
+  return Child({.arguments = {"sh", "-c",
+                              fmt::format("exec 3<&0; {{ {} {}; echo status $? >&2; }} | "
+                                          "{{ read -r line; read -r rest <&3; }}",
+                                          CLEW_COMMAND, command)}});
+}
+
+void expect_unread_end(Child& shell, Victim& victim) {
+  victim.ask("work");
+  std::string said;
+  EXPECT_THAT(await(shell, "status", said), HasSubstr("status 0")) << said;
+  EXPECT_THAT(said, HasSubstr("nobody has read the answer for 0.5 s"));
+  victim.ask("rest");
+  expect_text_equals_file(victim.pid());
+}
+
+TEST(Budget, ASessionThatNobodyReadsEndsByItself) {
+  Victim victim("busy");
+  Child shell = unread(fmt::format(
+      "run --json --idle 500ms -p {} 'from e in entry(\"busy!hot\") select e.arg0, e.time'",
+      victim.pid()));
+  std::string said;
+  ASSERT_NE(await(shell, "tracing", said), "");
+  expect_unread_end(shell, victim);
+}
+
+TEST(Budget, OfDToo) {
+  if (geteuid() != 0) GTEST_SKIP() << "D needs root";
+  Victim victim("busy");
+  const std::string pid = std::to_string(victim.pid());
+  const Child::End end = clew({"dtrace", "-q", "--idle", "300ms", "-p", pid, "-n",
+                               "pid$target:busy:rare:entry { @[probefunc] = count(); }"});
+  expect_idle_end(end, "nothing was answered for 0.3 s", victim.pid());
+  Child shell = unread(fmt::format(
+      "dtrace --idle 500ms -p {} -n 'pid$target:busy:hot:entry {{ trace(arg0); }}'", pid));
+  std::string said;
+  ASSERT_NE(await(shell, "matched", said), "");
+  expect_unread_end(shell, victim);
 }
 
 }  // namespace

@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/error_text.h"
+#include "output/sinks.h"
 
 namespace clew::engine {
 namespace {
 
+constexpr size_t kUnwrittenBytesMax = size_t{64} << 10;
 constexpr size_t kPageBytesMax = size_t{1} << 20;  // No window shows as much.
 
 }  // namespace
@@ -48,7 +51,19 @@ void DtraceConsole::write(std::string_view text) {
     page_ += more.substr(0, kPageBytesMax - std::min(kPageBytesMax, page_.size()));
     return;
   }
+  if (patience_) {
+    unwritten_ += text;
+    if (unwritten_.size() >= kUnwrittenBytesMax) flush_patiently();
+    return;
+  }
   if (std::fwrite(text.data(), 1, text.size(), file_) != text.size()) note_failure();
+}
+
+// Behind what the file has taken before.
+void DtraceConsole::flush_patiently() {
+  const std::string text = std::exchange(unwritten_, {});
+  if (text.empty() || failure_ != 0) return;
+  failure_ = output::write_patiently(fileno(file_), text, *patience_);
 }
 
 // The first one says why.
@@ -82,6 +97,7 @@ void DtraceConsole::show_page_whole() {
 
 void DtraceConsole::flush() {
   draw_page();
+  if (patience_) flush_patiently();
   if (std::fflush(file_) != 0) note_failure();
 }
 

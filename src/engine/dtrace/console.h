@@ -4,7 +4,9 @@
 // of the last one, as much of it as there is room for; the last one stays as a whole.
 #pragma once
 
+#include <chrono>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +39,9 @@ class DtraceConsole {
   // -o: appends, unless what the file has from before goes.
   Expected<void> open(const std::string& path, bool truncates = false);
   void write(std::string_view text);
+  // How long a reader may take nothing: then all that follows is lost, by ETIMEDOUT. Before all
+  // output.
+  void set_patience(std::chrono::nanoseconds patience) { patience_ = patience; }
   // A line without its end, to stderr behind "dtrace: ".
   void message(std::string_view text);
   // Whole lines, as they are.
@@ -59,8 +64,12 @@ class DtraceConsole {
 
   std::FILE* first_ = stdout;
   std::FILE* file_ = stdout;
+  void flush_patiently();
+
   int failure_ = 0;
-  std::string page_;  // Since the last form feed, if there was one.
+  std::optional<std::chrono::nanoseconds> patience_;
+  std::string unwritten_;  // With it.
+  std::string page_;       // Since the last form feed, if there was one.
   bool has_page_ = false;
   bool is_drawn_ = false;
   TerminalBytes terminal_{stdout};

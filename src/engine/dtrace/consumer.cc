@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <spawn.h>
@@ -211,6 +213,7 @@ void DtraceConsumer::take_error(std::span<const uint8_t> bytes) {
 }
 
 void DtraceConsumer::print(std::span<const uint8_t> record, const MachineRecordHeader* next) {
+  ++records_;
   const MachineRecordHeader header = header_of(record);
   if (header.clause >= compiled_.generated.records.size()) return;
   printer_.print(record, compiled_.generated.records[header.clause], names_of(header.probe), next);
@@ -228,6 +231,21 @@ std::vector<kernel::MachineAggregate> DtraceConsumer::entries(uint32_t aggregati
   auto found = takes ? session_.take(aggregation) : session_.aggregate(aggregation);
   inline_probes_.add_cells(aggregation, takes, found);
   return found;
+}
+
+// Entries come in no order.
+uint64_t DtraceConsumer::activity() {
+  uint64_t sum = records_;
+  for (uint32_t i = 0; i < compiled_.script.aggregations.size(); ++i) {
+    for (const kernel::MachineAggregate& entry : entries(i, false)) {
+      const auto* const cells = reinterpret_cast<const char*>(entry.cells.data());
+      const auto* const key = reinterpret_cast<const char*>(entry.key.data());
+      const std::hash<std::string_view> hash;
+      sum += 31 * hash({key, entry.key.size()}) +
+             hash({cells, entry.cells.size() * sizeof(entry.cells[0])});
+    }
+  }
+  return sum;
 }
 
 void DtraceConsumer::show(uint32_t aggregation, std::vector<kernel::MachineAggregate> entries) {

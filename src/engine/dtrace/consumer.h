@@ -54,6 +54,8 @@ class DtraceConsumer final : public session::Driven, public output::d::Host {
   void tell_disarmed(const collect::DisarmedProbe& disarmed);
   // What the aggregations hold that nothing has printed, and what was lost.
   void finish(int exit_code);
+  // Changes when a record came, or an aggregation changed. Reads all aggregations.
+  [[nodiscard]] uint64_t activity();
   // exit() was called.
   [[nodiscard]] bool is_over() const;
 
@@ -107,6 +109,7 @@ class DtraceConsumer final : public session::Driven, public output::d::Host {
   output::d::Aggregations aggregations_;
   output::d::RecordPrinter printer_;
   output::d::DropReporter drops_;
+  uint64_t records_ = 0;
   bool has_drawn_ = false;  // To where output goes now.
   Rows rows_;
   RecordMerge merge_;

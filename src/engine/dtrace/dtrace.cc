@@ -2,6 +2,7 @@
 // A D script from its command line to its last line of output.
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -36,6 +37,7 @@
 #include "output/d/table.h"
 #include "plan/d/limits.h"
 #include "query/d/check_options.h"
+#include "session/idle.h"
 #include "session/loop.h"
 
 namespace clew::engine {
@@ -109,9 +111,17 @@ class DtraceRun {
   Expected<void> end(DtraceConsumer& consumer);
   Expected<void> trace(DtraceConsumer& consumer);
   [[nodiscard]] bool is_over(const DtraceConsumer& consumer) const;
+  [[nodiscard]] bool is_idle(DtraceConsumer& consumer);
   Expected<void> begin_session();
 
+  // With --idle alone.
+  [[nodiscard]] bool is_unread() const {
+    return request_.idle_ns && console_.failure() == ETIMEDOUT;
+  }
+
   const DtraceRequest& request_;
+  std::optional<session::Idle> idle_;  // From trace() on.
+  uint64_t activity_ = 0;              // As it was seen last.
   int stop_descriptor_;
   ledger::Session& told_;
   std::shared_ptr<inline_::LeaveTime> leave_time_ =  // Of all processes together.
@@ -407,7 +417,12 @@ Expected<void> DtraceRun::trace(DtraceConsumer& consumer) {
   if (late_) driven.insert(driven.begin(), &*late_);
   session::Loop loop(std::move(driven));
   bool is_stopped = false;
-  while (!is_stopped && !is_over(consumer)) {
+  if (request_.idle_ns) {
+    idle_.emplace(session::IdleLimit{.time = std::chrono::nanoseconds(*request_.idle_ns),
+                                     .is_unread = [this] { return is_unread(); }},
+                  std::chrono::steady_clock::now());
+  }
+  while (!is_stopped && !is_over(consumer) && !is_idle(consumer)) {
     is_stopped = !loop.wait(stop_descriptor_);
     CLEW_TRY(loop.give_turns());
     for (const collect::DisarmedProbe& disarmed : loop.disarm_spinning())
@@ -419,8 +434,21 @@ Expected<void> DtraceRun::trace(DtraceConsumer& consumer) {
   return {};
 }
 
+bool DtraceRun::is_idle(DtraceConsumer& consumer) {
+  if (!idle_) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (idle_->wants_look(now)) {
+    const uint64_t activity = consumer.activity();
+    if (std::exchange(activity_, activity) != activity) idle_->note(now);
+  }
+  const std::optional<std::string> why = idle_->why_over(now);
+  if (why) console_.message(*why);
+  return why.has_value();
+}
+
 bool DtraceRun::is_over(const DtraceConsumer& consumer) const {
-  return consumer.is_over() || commands_.all_ended() || console_.failure() != 0 ||
+  const bool has_failed = console_.failure() != 0 && !is_unread();
+  return consumer.is_over() || commands_.all_ended() || has_failed ||
          (sink_ != nullptr && sink_->failed());
 }
 
@@ -478,7 +506,7 @@ Expected<void> DtraceRun::close_sink(const Error* error) {
 // A reader that has seen enough is no error.
 Expected<void> DtraceRun::check_output() {
   console_.flush();
-  if (console_.failure() == 0 || console_.failure() == EPIPE) return {};
+  if (console_.failure() == 0 || console_.failure() == EPIPE || is_unread()) return {};
   return fail(ErrorCode::Io,
               fmt::format("failed to write output: {}", error_text(console_.failure())));
 }
@@ -497,6 +525,7 @@ Expected<int> DtraceRun::run() {
 
 Expected<int> DtraceRun::answer() {
   CLEW_TRY(check_options());
+  if (request_.idle_ns) console_.set_patience(std::chrono::nanoseconds(*request_.idle_ns));
   if (request_.is_list) {
     if (!request_.output_path.empty()) CLEW_TRY(console_.open(request_.output_path));
     return list_probes(request_, catalogue_, types_, console_);

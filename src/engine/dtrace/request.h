@@ -33,6 +33,7 @@ struct DtraceRequest {
   std::string extension_folder;                              // Of those that come with Clew.
   uint64_t extension_fuel = extension::kFuel;                // --fuel
   std::optional<double> max_overhead;                        // Request::max_overhead
+  std::optional<uint64_t> idle_ns;                           // Request::idle_ns
   std::string output_path;                                   // -o
   bool truncates = false;                                    // What -o has from before is gone.
   bool preprocess = false;                                   // -C
