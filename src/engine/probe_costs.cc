@@ -164,4 +164,12 @@ collect::ProcessCost ProbeCosts::cost(pid_t pid) const {
   return cost;
 }
 
+void ProbeCosts::log_cost(pid_t pid) const {
+  const collect::ProcessCost whole = cost(pid);
+  log_step(pid, "probes were seen in {} of {} samples of its CPU time ({:.2f} %)",
+           whole.samples.probes, whole.samples.all, 100 * whole.samples.share());
+  for (const collect::FunctionCost& function : whole.functions)
+    log_step(pid, "in those of {}: {}", function.function, function.samples);
+}
+
 }  // namespace clew::engine

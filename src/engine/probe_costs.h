@@ -53,6 +53,8 @@ class ProbeCosts {
                                                  std::vector<std::string>& problems);
   [[nodiscard]] const std::vector<collect::DisarmedProbe>& taken_out() const { return taken_out_; }
   [[nodiscard]] collect::ProcessCost cost(pid_t pid) const;
+  // The same, to the log.
+  void log_cost(pid_t pid) const;
 
  private:
   struct OfFunction {

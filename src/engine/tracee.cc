@@ -536,6 +536,7 @@ void Tracee::note_unwinders() {
 Expected<void> Tracee::detach() {
   if (detached_) return {};
   note_unwinders();
+  if (probe_costs_.cost(pid_).samples.all != 0) probe_costs_.log_cost(pid_);
   meet_children();  // While it can be seen whether they are.
   if (attachment_->state() == inline_::TargetState::Exited) {
     if (!may_end_) {

@@ -28,7 +28,7 @@ class PerfBuffer {
   // A record without its header.
   using Take = std::function<void(const perf_event_header&, std::span<const uint8_t>)>;
   // All that wait. False when the buffer cannot be followed: what waited is lost.
-  bool read(const Take& take) const;
+  [[nodiscard]] bool read(const Take& take) const;
 
  private:
   PerfBuffer(FileDescriptor event, Mapping memory, size_t data_bytes)

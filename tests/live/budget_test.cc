@@ -97,7 +97,7 @@ TEST(Budget, ABoundThatIsHeldTakesNothingOut) {
 TEST(Budget, WhatASessionCostsIsMeasuredAndShown) {
   NEEDS_SAMPLES();
   Victim victim("busy");
-  Tracer tracer = Tracer::attach(victim.pid(), kCallsWithTimes);
+  Tracer tracer = Tracer::attach(victim.pid(), kCallsWithTimes, {"-v"});
   victim.run(2000);
   const Report report = tracer.finish();
   ASSERT_EQ(report.status, 0) << report.error;
@@ -108,6 +108,7 @@ TEST(Budget, WhatASessionCostsIsMeasuredAndShown) {
   const nlohmann::json& process = cost.at("processes").at(0);
   EXPECT_EQ(process.at("process"), victim.pid());
   EXPECT_EQ(process.at("functions").at(0).at("function"), "hot");
+  EXPECT_THAT(report.error, HasSubstr("in those of hot: "));
 }
 
 TEST(Budget, WhatItCannotGovernIsRefusedBeforeAnythingIsTouched) {
