@@ -11,7 +11,7 @@
 namespace clew::answer {
 namespace {
 
-uint64_t bytes_of(const aggregate::Value& value) {
+uint64_t bytes_packed(const aggregate::Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return text->size();
   return std::holds_alternative<std::monostate>(value) ? 0 : sizeof(uint64_t);
 }
@@ -39,7 +39,7 @@ void JoinTally::keeps(Stream stream, const causal::Moment& moment,
                       std::span<const aggregate::Value> values) {
   const uint64_t bytes =
       std::accumulate(values.begin(), values.end(), uint64_t{0},
-                      [](uint64_t sum, const auto& value) { return sum + bytes_of(value); });
+                      [](uint64_t sum, const auto& value) { return sum + bytes_packed(value); });
   StreamTally& tally = at(stream);
   ++tally.kept;
   tally.bytes += bytes;

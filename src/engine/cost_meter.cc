@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cost_meter.h"
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/clock_ns.h"
 #include "base/log.h"
@@ -15,13 +17,25 @@ namespace {
 // Primes, so that they do not go with what programs do periodically. A bound is to be decided soon.
 constexpr uint32_t kUsualHz = 97;
 constexpr uint32_t kBoundHz = 199;
+// Of large machines each CPU gives less, so that all together interrupt and are read as often as so
+// many CPUs would.
+constexpr uint32_t kUsualCpus = 16;
+constexpr uint32_t kBoundCpus = 64;
+
+uint32_t samples_of_a_cpu(bool has_bound) {
+  const auto cpus = static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  const uint32_t hz = has_bound ? kBoundHz : kUsualHz;
+  const uint32_t full = has_bound ? kBoundCpus : kUsualCpus;
+  return cpus <= full ? hz : std::max(1U, hz * full / cpus);
+}
 
 }  // namespace
 
 Expected<CostMeter> CostMeter::open(std::optional<double> max_overhead) {
   CostMeter meter;
   meter.max_overhead_ = max_overhead;
-  auto samples = kernel::CpuSamples::open(max_overhead ? kBoundHz : kUsualHz);
+  meter.hz_ = samples_of_a_cpu(max_overhead.has_value());
+  auto samples = kernel::CpuSamples::open(meter.hz_);
   if (samples) {
     meter.samples_ = std::move(*samples);
     return meter;
@@ -56,7 +70,7 @@ std::optional<OverheadBound> CostMeter::bound() const {
 collect::Cost CostMeter::cost() const {
   constexpr double kMsNs = 1e6;
   return {
-      .samples_a_second = !samples_ ? 0 : (max_overhead_ ? kBoundHz : kUsualHz),
+      .samples_a_second = samples_ ? hz_ : 0,
       .unmeasured = unmeasured_,
       .processes = {},
       .samples_lost = samples_ ? samples_->lost() : 0,

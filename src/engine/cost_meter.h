@@ -34,6 +34,7 @@ class CostMeter {
   using Time = std::chrono::steady_clock;
 
   std::optional<double> max_overhead_;
+  uint32_t hz_ = 0;
   std::optional<kernel::CpuSamples> samples_;
   std::string unmeasured_;
   Time::time_point begin_ = Time::now();

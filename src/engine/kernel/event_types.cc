@@ -33,7 +33,7 @@ bool is_ours(TypeHandle handle) {
 TypeHandle stars_of(TypeHandle handle) {
   return (handle >> kStarsShift) & kStarsMask;
 }
-uint32_t module_of(TypeHandle handle) {
+uint32_t kernel_module_of(TypeHandle handle) {
   return static_cast<uint32_t>((handle >> kKernelModuleShift) & kModuleMask);
 }
 target::BtfId number_of(TypeHandle handle) {
@@ -187,7 +187,7 @@ TypeHandle EventTypes::find_type(std::string_view name) {
 
 // The kernel passes no floating point, and what is only declared cannot be read.
 CType EventTypes::describe_kernel(TypeHandle handle) {
-  const uint32_t module = module_of(handle);
+  const uint32_t module = kernel_module_of(handle);
   CType result = target::BtfTypes(types_of(module)).describe(number_of(handle));
   result.target = handle_of(module, static_cast<target::BtfId>(result.target));
   if (result.kind == CKind::Float || result.is_declared) result.kind = CKind::Other;
@@ -221,7 +221,7 @@ std::vector<query::CMember> EventTypes::members(TypeHandle type) {
   std::vector<query::CMember> result;
   const bool is_btf = stars_of(type) == 0 && (type & kMade) == 0;
   if (!is_btf) return result;
-  const uint32_t module = module_of(type);
+  const uint32_t module = kernel_module_of(type);
   target::BtfTypes types(types_of(module));
   const auto add = [&](auto& self, TypeHandle record, uint64_t base_bytes) -> void {
     for (query::CMember& member : types.members(record)) {
@@ -243,7 +243,7 @@ std::vector<query::Enumerator> EventTypes::enumerators(TypeHandle type) {
     return processes_ == nullptr ? std::vector<query::Enumerator>() : processes_->enumerators(type);
   }
   if (stars_of(type) != 0 || (type & kMade) != 0) return {};
-  return target::BtfTypes(types_of(module_of(type))).enumerators(number_of(type));
+  return target::BtfTypes(types_of(kernel_module_of(type))).enumerators(number_of(type));
 }
 
 }  // namespace clew::engine
