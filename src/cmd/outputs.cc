@@ -123,7 +123,7 @@ class Outputs::One {
   }
 
   // A reader that has gone away had enough. A file keeps what it has where no answer began.
-  Expected<void> close(const Error* problem) {
+  Expected<void> close(const Error* problem, bool is_told) {
     if (problem_) return tl::unexpected(*problem_);
     if (problem != nullptr && !is_empty_ && has_old_answer()) return {};
     CLEW_TRY(sink_->close(problem));
@@ -131,7 +131,12 @@ class Outputs::One {
     if (!is_empty_ && bytes_->has_more()) CLEW_TRY(empty());
     bytes_->flush();
     const int error = bytes_->error();
-    const bool is_done = error == 0 || error == EPIPE || is_unread();
+    if (error == ETIMEDOUT && !is_told) {
+      return fail(ErrorCode::Io, fmt::format("{} took nothing for as long as --idle says: the rest "
+                                             "of the answer is lost",
+                                             file_ == kStandardOutput ? "standard output" : file_));
+    }
+    const bool is_done = error == 0 || error == EPIPE || error == ETIMEDOUT;
     return is_done ? Expected<void>() : failed(error);
   }
   [[nodiscard]] bool is_unread() const { return bytes_ && bytes_->error() == ETIMEDOUT; }
@@ -220,9 +225,11 @@ Expected<void> Outputs::open(const OutputArguments& arguments) {
   return {};
 }
 
-bool Outputs::is_unread() const {
-  return metrics_.sinks().empty() &&
-         std::all_of(all_.begin(), all_.end(), [](const auto& one) { return one->is_unread(); });
+bool Outputs::is_unread() {
+  is_known_unread_ =
+      metrics_.sinks().empty() &&
+      std::all_of(all_.begin(), all_.end(), [](const auto& one) { return one->is_unread(); });
+  return is_known_unread_;
 }
 
 output::RowSink& Outputs::sink() {
@@ -242,9 +249,11 @@ void Outputs::Beginning::begin(output::Columns columns, output::RowMode mode) {
 }
 
 std::vector<Error> Outputs::close(const Error* error) {
+  const bool is_told = std::exchange(is_known_unread_, false);
   std::vector<Error> errors;
   for (const auto& one : all_) {
-    if (auto closed = one->close(error); !closed) errors.push_back(std::move(closed).error());
+    if (auto closed = one->close(error, is_told); !closed)
+      errors.push_back(std::move(closed).error());
   }
   for (Error& lost : metrics_.close())
     errors.push_back(std::move(lost));

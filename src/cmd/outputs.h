@@ -53,7 +53,7 @@ class Outputs {
   [[nodiscard]] output::RowSink& sink();
   // No reader has taken anything for as long as the patience with it lasts: what comes is lost.
   // Files by their names are always read.
-  [[nodiscard]] bool is_unread() const;
+  [[nodiscard]] bool is_unread();
   [[nodiscard]] size_t size() const { return all_.size() + metrics_.sinks().size(); }
   // Once, after the session, which may have ended with `error`: what could not be written, an error
   // for each place.
@@ -67,6 +67,7 @@ class Outputs {
   std::vector<std::unique_ptr<One>> all_;
   MetricPlaces metrics_;
   std::unique_ptr<Beginning> sink_;
+  bool is_known_unread_ = false;  // As it was asked last.
 };
 
 }  // namespace clew::cmd

@@ -35,8 +35,10 @@ bool costs_less(const ProcessCost& one, const ProcessCost& other) {
 
 // "process 17", "12 processes"
 std::string who(const Cost& cost) {
-  return cost.processes.size() == 1 ? fmt::format("process {}", cost.processes[0].process)
-                                    : fmt::format("{} processes", cost.processes.size());
+  const uint64_t count = cost.processes.size() + cost.other_processes;
+  return count == 1 && !cost.processes.empty()
+             ? fmt::format("process {}", cost.processes[0].process)
+             : fmt::format("{} processes", count);
 }
 
 std::string describe_share(const Cost& cost) {
@@ -74,6 +76,8 @@ void Cost::merge(const Cost& other) {
   samples_a_second = std::max(samples_a_second, other.samples_a_second);
   if (unmeasured.empty()) unmeasured = other.unmeasured;
   processes.insert(processes.end(), other.processes.begin(), other.processes.end());
+  others += other.others;
+  other_processes += other.other_processes;
   samples_lost += other.samples_lost;
   own_cpu_ms = std::max(own_cpu_ms, other.own_cpu_ms);
   own_ms = std::max(own_ms, other.own_ms);
@@ -82,8 +86,20 @@ void Cost::merge(const Cost& other) {
   bound = std::max(bound, other.bound);
 }
 
+void Cost::keep_hottest(size_t most) {
+  std::stable_sort(processes.begin(), processes.end(),
+                   [](const ProcessCost& one, const ProcessCost& other) {
+                     return one.samples.probes > other.samples.probes;
+                   });
+  while (!processes.empty() && (processes.size() > most || processes.back().samples.probes == 0)) {
+    others += processes.back().samples;
+    ++other_processes;
+    processes.pop_back();
+  }
+}
+
 ShareSamples Cost::whole() const {
-  ShareSamples sum;
+  ShareSamples sum = others;
   for (const ProcessCost& process : processes)
     sum += process.samples;
   return sum;

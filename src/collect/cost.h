@@ -48,15 +48,20 @@ struct Cost {
   uint32_t samples_a_second = 0;  // Of each CPU; 0: the CPU time was not measured,
   std::string unmeasured{};       // and why.
   std::vector<ProcessCost> processes{};
-  uint64_t samples_lost = 0;  // For which there was no room: as likely in probes as others.
-  double own_cpu_ms = 0;      // CPU time of Clew, from arming on,
-  double own_ms = 0;          // in this time.
-  uint64_t stops = 0;         // Of all processes: to arm, to take out, to leave.
-  double stopped_ms = 0;      // For how long each stood still, added up.
-  double bound = 0;           // --max-overhead, 0 to 1; 0: none.
+  ShareSamples others{};         // Of processes that are in no row of their own,
+  uint64_t other_processes = 0;  // so many.
+  uint64_t samples_lost = 0;     // For which there was no room: as likely in probes as others.
+  double own_cpu_ms = 0;         // CPU time of Clew, from arming on,
+  double own_ms = 0;             // in this time.
+  uint64_t stops = 0;            // Of all processes: to arm, to take out, to leave.
+  double stopped_ms = 0;         // For how long each stood still, added up.
+  double bound = 0;              // --max-overhead, 0 to 1; 0: none.
 
   // Appends the processes; counters: the sum; times and rates of the session: the maximum.
   void merge(const Cost& other);
+  // Of processes that have ended there may be any number: those that have no sample in probes, or
+  // fewer than the first so many, become `others`.
+  void keep_hottest(size_t most);
   // Of all processes together.
   [[nodiscard]] ShareSamples whole() const;
   bool operator==(const Cost&) const = default;

@@ -66,5 +66,22 @@ TEST(Cost, OfSeveralProcessesTheMostExpensiveIsNamed) {
   EXPECT_THAT(describe(cost), Not(HasSubstr("18")));
 }
 
+TEST(Cost, OfManyProcessesThatHaveEndedTheHottestAreKept) {
+  Cost cost = cost_of(9, 90);
+  for (int32_t pid = 18; pid < 30; ++pid)
+    cost.processes.push_back(
+        {.process = pid, .samples = {.probes = pid < 20 ? 1U : 0U, .all = 10}});
+  const ShareSamples whole = cost.whole();
+  cost.keep_hottest(2);
+  ASSERT_EQ(cost.processes.size(), 2U);
+  EXPECT_EQ(cost.processes[0].process, 17);
+  EXPECT_EQ(cost.processes[1].process, 18);
+  EXPECT_EQ(cost.other_processes, 11U);
+  EXPECT_EQ(cost.whole(), whole);
+  Cost all;
+  all.merge(cost);
+  EXPECT_EQ(all.whole(), whole);
+}
+
 }  // namespace
 }  // namespace clew::collect

@@ -62,6 +62,12 @@ void CostMeter::read(const std::function<void(const kernel::CpuSample&)>& take) 
   if (samples_) samples_->read(take);
 }
 
+void CostMeter::end() {
+  if (!samples_) return;
+  lost_ = samples_->lost();
+  samples_.reset();
+}
+
 std::optional<OverheadBound> CostMeter::bound() const {
   if (!max_overhead_) return std::nullopt;
   return OverheadBound{.share = *max_overhead_, .begin = begin_};
@@ -70,10 +76,10 @@ std::optional<OverheadBound> CostMeter::bound() const {
 collect::Cost CostMeter::cost() const {
   constexpr double kMsNs = 1e6;
   return {
-      .samples_a_second = samples_ ? hz_ : 0,
+      .samples_a_second = is_measuring() ? hz_ : 0,
       .unmeasured = unmeasured_,
       .processes = {},
-      .samples_lost = samples_ ? samples_->lost() : 0,
+      .samples_lost = samples_ ? samples_->lost() : lost_,
       .own_cpu_ms = static_cast<double>(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - own_begin_ns_) / kMsNs,
       .own_ms = std::chrono::duration<double, std::milli>(Time::now() - begin_).count(),
       .bound = max_overhead_.value_or(0)};

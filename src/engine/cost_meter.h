@@ -25,7 +25,10 @@ class CostMeter {
   // The session begins.
   void begin();
   void read(const std::function<void(const kernel::CpuSample&)>& take);
-  [[nodiscard]] bool is_measuring() const { return samples_.has_value(); }
+  // Nothing is sampled any more.
+  void end();
+  // It is, or was until the end.
+  [[nodiscard]] bool is_measuring() const { return unmeasured_.empty(); }
   [[nodiscard]] std::optional<OverheadBound> bound() const;
   // What is known of the session, but for its processes.
   [[nodiscard]] collect::Cost cost() const;
@@ -36,6 +39,7 @@ class CostMeter {
   std::optional<double> max_overhead_;
   uint32_t hz_ = 0;
   std::optional<kernel::CpuSamples> samples_;
+  uint64_t lost_ = 0;  // By the end.
   std::string unmeasured_;
   Time::time_point begin_ = Time::now();
   int64_t own_begin_ns_ = 0;

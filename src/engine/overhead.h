@@ -12,7 +12,7 @@
 
 namespace clew::engine {
 
-// It is sure that more than `bound` (0 to 1) goes to probes: by three standard deviations, and by
+// It is sure that more than `bound` (0 to 1) goes to probes: by four standard deviations, and by
 // five samples at least.
 [[nodiscard]] bool exceeds(const collect::ShareSamples& samples, double bound);
 

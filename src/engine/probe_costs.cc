@@ -115,17 +115,17 @@ std::vector<collect::DisarmedProbe> ProbeCosts::take_out(const std::vector<size_
   const auto hold = attachment.try_hold();
   if (hold && !*hold) return {};
   const auto done = attachment.disarm(bodies);
-  // A thread stands in one of them: it is tried again.
-  const bool is_done = done && !done->residue;
-  if (!is_done && ++failures_ < kFailuresMax) return {};
-  if (!is_done) {
+  if (!done && ++failures_ < kFailuresMax) return {};
+  if (!done) {
     is_given_up_ = true;
     problems.push_back(fmt::format(
         "{} in process {} takes more than {:g} % of its CPU time, and could not be taken out: {}",
-        functions_[leaving[0]].name, attachment.pid(), 100 * bound.share,
-        done ? done->residue_reason : done.error().message));
+        functions_[leaving[0]].name, attachment.pid(), 100 * bound.share, done.error().message));
     return {};
   }
+  // Nobody comes there any more, though a thread may still be inside.
+  if (done->residue)
+    log_step(attachment.pid(), "code stays until the end: {}", done->residue_reason);
   failures_ = 0;
   std::vector<collect::DisarmedProbe> found;
   for (const size_t index : leaving) {

@@ -35,6 +35,7 @@ constexpr milliseconds kTablePeriodMin{1};
 constexpr milliseconds kTablePeriodMax{8};
 // From here on it takes a while.
 constexpr size_t kManyProcesses = 64;
+constexpr size_t kFoldedCostsMax = 64;
 constexpr size_t kOtherSources = 16;  // Of a session, which have numbers, too.
 
 // A program that begins again and again has the same to say each time.
@@ -64,9 +65,9 @@ Expected<void> Processes::check_room() const {
 
 Expected<void> Processes::attach(const inline_::LockWait& wait) {
   wait_ = wait;
+  if (input_.later || tracees_.size() > kManyProcesses) allow_many_files();
   meter_ = CLEW_TRY(CostMeter::open(input_.max_overhead));
   table_period_ = kTablePeriodMax;
-  if (input_.later || tracees_.size() > kManyProcesses) allow_many_files();
   std::optional<Error> first;
   std::vector<std::unique_ptr<Tracee>> attached;
   for (auto& tracee : tracees_) {
@@ -321,6 +322,7 @@ Expected<void> Processes::fold(Tracee& tracee) {
     CLEW_TRY(folded_->interval.merge(interval));
   }
   folded_->losses.merge(tracee.losses());
+  folded_->losses.cost.keep_hottest(kFoldedCostsMax);
   leave_each_once(folded_->losses.refused);
   leave_each_once(folded_->losses.lost);
   leave_each_once(folded_->losses.left_by_jump);
@@ -481,6 +483,7 @@ void Processes::note_unmatched() {
 // All are left, whatever happens to one.
 Expected<void> Processes::detach() {
   read_samples();
+  if (meter_) meter_->end();
   end_execs();
   note_unmatched();
   Expected<void> first;

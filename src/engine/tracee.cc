@@ -208,7 +208,7 @@ Expected<inline_::InstallReport> Tracee::arm_sites(bool wants_copies) {
   if (wants_copies) copied_ = std::move(report.copied);
   for (const ArmedSite& armed : report.sites)
     note_armed(armed);
-  probe_costs_.set_areas(attachment_->code_areas());
+  probe_costs_.set_areas(attachment_->runtime_areas());
   note_gone(report.gone);
   return std::move(report.install);
 }
@@ -256,9 +256,11 @@ std::vector<collect::DisarmedProbe> Tracee::disarm_spinning() {
 }
 
 bool Tracee::is_sampled_as(pid_t pid) const {
-  if (detached_ || (gone() && !has_ended())) return false;
-  return pid == pid_ || std::any_of(children_.begin(), children_.end(),
-                                    [pid](const auto& child) { return child.second.pid == pid; });
+  const bool is_ours =
+      pid == pid_ || std::any_of(children_.begin(), children_.end(),
+                                 [pid](const auto& child) { return child.second.pid == pid; });
+  // Last: it asks the process.
+  return is_ours && !detached_ && (!gone() || has_ended());
 }
 
 std::vector<collect::DisarmedProbe> Tracee::keep_below(const OverheadBound& bound) {

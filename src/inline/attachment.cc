@@ -432,13 +432,15 @@ const Geometry& Attachment::geometry() const {
 const Stops& Attachment::stops() const {
   return state_->stops;
 }
-std::vector<CodeSpan> Attachment::code_areas() const {
+std::vector<CodeSpan> Attachment::runtime_areas() const {
+  const size_t blob_bytes = runtime::runtime_blob().bytes.size();
   const ArenaExtents extents = state_->arena.extents();
   std::vector<CodeSpan> areas;
   areas.reserve(extents.count);
   for (uint32_t i = 0; i < extents.count; ++i) {
     const abi::ExtentRecord& extent = extents.records[i];
-    areas.push_back({.begin = extent.address, .end = extent.address + extent.size_bytes});
+    const uint64_t size = std::min<uint64_t>(extent.size_bytes, blob_bytes);
+    areas.push_back({.begin = extent.address, .end = extent.address + size});
   }
   return areas;
 }

@@ -255,8 +255,8 @@ class Attachment {
   [[nodiscard]] ArenaView arena() const;
   [[nodiscard]] pid_t pid() const;
   [[nodiscard]] const Stops& stops() const;
-  // All code that sessions have in the process: probes, and the runtime that they call.
-  [[nodiscard]] std::vector<CodeSpan> code_areas() const;
+  // The runtime that probes call, in each extent of code.
+  [[nodiscard]] std::vector<CodeSpan> runtime_areas() const;
   // Readable when the target is gone; for poll(2).
   [[nodiscard]] int pid_descriptor() const;
 

@@ -97,14 +97,17 @@ Expected<DetachReport> Attachment::disarm(std::span<const uint64_t> bodies) {
     jump_over(*state_, *body);
     body->is_disarmed = true;
   }
-  for (StoppedTarget& child : children.stopped())
-    (void)removal.run(child);
+  bool stays = false;
+  for (StoppedTarget& child : children.stopped()) {
+    const auto left = removal.run(child);
+    stays = stays || !left || left->residue;
+  }
   const DetachReport report = CLEW_TRY(removal.run(target));
   target.resume();
   state_->note_stop(target);
   children.resume();
   log_stop(target, "take out single probes");
-  if (!report.residue) removal.forget();
+  if (!report.residue && !stays) removal.forget();
   return report;
 }
 

@@ -10,7 +10,7 @@
 namespace clew::kernel {
 namespace {
 
-constexpr size_t kSampleDataBytes = size_t{1} << 17;  // Of each CPU: 200 samples, a second.
+constexpr size_t kSampleDataBytes = size_t{1} << 16;  // Of each CPU: 110 samples, half a second.
 constexpr uint32_t kStackBytes = 512;
 constexpr uint64_t kClockSecondNs = 1'000'000'000;
 

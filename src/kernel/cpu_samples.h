@@ -27,8 +27,8 @@ struct CpuSample {
 
 class CpuSamples {
  public:
-  // From now on, `hz` times a second of each CPU that is not idle. Refused when the kernel does not
-  // let us see other processes.
+  // From now on, `hz` times a second of each CPU; one that is idle is interrupted as well, and
+  // gives no sample. Refused when the kernel does not let us see other processes.
   static Expected<CpuSamples> open(uint32_t hz);
 
   // All that wait, in no order.

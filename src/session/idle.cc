@@ -15,7 +15,7 @@ std::optional<std::string> Idle::why_over(Time::time_point now) const {
   const double seconds = std::chrono::duration<double>(limit_.time).count();
   if (limit_.is_unread && limit_.is_unread())
     return fmt::format("nobody has read the answer for {:g} s: the session ends (--idle)", seconds);
-  if (now - busy_ < limit_.time) return std::nullopt;
+  if (!is_quiet(now)) return std::nullopt;
   return fmt::format("nothing was answered for {:g} s: the session ends (--idle)", seconds);
 }
 

@@ -28,6 +28,8 @@ class Idle {
   void note(Time::time_point now) { busy_ = now; }
   // It is time to look at what costs something to be looked at: a quarter of the limit has passed.
   [[nodiscard]] bool wants_look(Time::time_point now);
+  // Nothing was noted for the limit: the last moment for a look.
+  [[nodiscard]] bool is_quiet(Time::time_point now) const { return now - busy_ >= limit_.time; }
   // Why the session is of no use, one sentence; none while it is.
   [[nodiscard]] std::optional<std::string> why_over(Time::time_point now) const;
 

@@ -43,5 +43,16 @@ TEST(Idle, LooksFourTimesInItsTime) {
   EXPECT_TRUE(idle.wants_look(kBegin + seconds(10)));
 }
 
+// Looks come late: the fourth would come behind the end.
+TEST(Idle, IsLookedAtOnceMoreInFrontOfItsEnd) {
+  Idle idle({.time = seconds(20), .is_unread = {}}, kBegin);
+  for (const int at : {6, 12, 18})
+    EXPECT_TRUE(idle.wants_look(kBegin + seconds(at)));
+  EXPECT_FALSE(idle.wants_look(kBegin + seconds(20)));
+  EXPECT_TRUE(idle.is_quiet(kBegin + seconds(20)));
+  idle.note(kBegin + seconds(20));
+  EXPECT_FALSE(idle.is_quiet(kBegin + seconds(39)));
+}
+
 }  // namespace
 }  // namespace clew::session

@@ -143,10 +143,9 @@ bool Session::is_idle() {
   const Time::time_point now = Time::now();
   if (std::exchange(rows_seen_, rows_given()) != rows_given()) idle_->note(now);
   const bool is_at_end = counts() && !query_.every_ns && !windows_ && input_.panes == nullptr;
-  if (is_at_end && idle_->wants_look(now)) look_at_counts();
-  const std::optional<std::string> why = idle_->why_over(now);
-  if (why) input_.warn(*why);
-  return why.has_value();
+  if (is_at_end && (idle_->wants_look(now) || idle_->is_quiet(now))) look_at_counts();
+  why_idle_ = idle_->why_over(now);
+  return why_idle_.has_value();
 }
 
 // Counts whose rows come at the end: something was counted, or not.
@@ -496,6 +495,8 @@ Expected<void> Session::stop() {
   for (Source* each : input_.sources)
     note(each->detach());
   if (!input_.has_window) find_open_calls();
+  // No sooner: who does not read the answer may not read this.
+  if (why_idle_) input_.warn(*std::exchange(why_idle_, std::nullopt));
   CLEW_TRY(read_events(true));
   push(open_rows_);
   return {};

@@ -218,6 +218,7 @@ class Session {
   bool is_last_partial_ = false;
   std::vector<Tick> ticks_;
   std::optional<Idle> idle_;
+  std::optional<std::string> why_idle_;          // It is over for that.
   uint64_t rows_seen_ = 0;                       // By it: rows_given(),
   std::optional<aggregate::Table> counts_seen_;  // and of counts that are given at the end.
   answer::RowBatch open_rows_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/session.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -210,6 +211,19 @@ TEST_F(Sessions, EndWhenTheyAreTold) {
   eventfd_write(stop_.get(), 1);
   ASSERT_TRUE(run().has_value());
   EXPECT_THAT(sink_.lines, IsEmpty());
+}
+
+// Who reads no answer may not read a message either, which would keep the probes where they are.
+TEST_F(Sessions, SayWhyTheyAreIdleWhenAllIsLeft) {
+  ask(kEvents);
+  first_->ends = false;
+  Input what = input();
+  what.idle = IdleLimit{.time = std::chrono::nanoseconds(0), .is_unread = {}};
+  what.warn = [this](std::string_view text) { story_.emplace_back(text); };
+  ASSERT_TRUE(run(std::move(what)).has_value());
+  ASSERT_GE(story_.size(), 3U);
+  EXPECT_EQ(story_.back(), "nothing was answered for 0 s: the session ends (--idle)");
+  EXPECT_EQ(std::count(story_.begin(), story_.end(), "second: detach"), 1);
 }
 
 TEST_F(Sessions, BeginAndEndTheWindowOfAllMembersTogether) {

@@ -136,7 +136,11 @@ class Fronts:
                          self._start([self._program("haproxy"), "-db", "-f", haproxy])]
         self._is_over = False
         self._clients = []
-        until(lambda: self.ask(next(iter(files))) is not None, "nginx and HAProxy serve")
+        try:
+            until(lambda: self.ask(next(iter(files))) is not None, "nginx and HAProxy serve")
+        except RuntimeError:
+            self.__exit__()
+            raise
 
     def __enter__(self):
         return self
@@ -174,7 +178,7 @@ class Fronts:
 
         def run():
             while not self._is_over:
-                took.append(self.ask(name))
+                took.append(self.ask(name) or 0)
                 time.sleep(pause_s)
 
         self._clients.append(threading.Thread(target=run))

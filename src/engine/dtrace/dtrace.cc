@@ -120,8 +120,9 @@ class DtraceRun {
   }
 
   const DtraceRequest& request_;
-  std::optional<session::Idle> idle_;  // From trace() on.
-  uint64_t activity_ = 0;              // As it was seen last.
+  std::optional<session::Idle> idle_;    // From trace() on.
+  std::optional<std::string> why_idle_;  // It is over for that.
+  uint64_t activity_ = 0;                // As it was seen last.
   int stop_descriptor_;
   ledger::Session& told_;
   std::shared_ptr<inline_::LeaveTime> leave_time_ =  // Of all processes together.
@@ -437,19 +438,18 @@ Expected<void> DtraceRun::trace(DtraceConsumer& consumer) {
 bool DtraceRun::is_idle(DtraceConsumer& consumer) {
   if (!idle_) return false;
   const auto now = std::chrono::steady_clock::now();
-  if (idle_->wants_look(now)) {
+  if (idle_->wants_look(now) || idle_->is_quiet(now)) {
     const uint64_t activity = consumer.activity();
     if (std::exchange(activity_, activity) != activity) idle_->note(now);
   }
-  const std::optional<std::string> why = idle_->why_over(now);
-  if (why) console_.message(*why);
-  return why.has_value();
+  why_idle_ = idle_->why_over(now);
+  return why_idle_.has_value();
 }
 
 bool DtraceRun::is_over(const DtraceConsumer& consumer) const {
   const bool has_failed = console_.failure() != 0 && !is_unread();
   return consumer.is_over() || commands_.all_ended() || has_failed ||
-         (sink_ != nullptr && sink_->failed());
+         (sink_ != nullptr && sink_->failed() && !is_unread());
 }
 
 // END fires when all other probes are quiet: those in processes are taken out before it.
@@ -506,7 +506,8 @@ Expected<void> DtraceRun::close_sink(const Error* error) {
 // A reader that has seen enough is no error.
 Expected<void> DtraceRun::check_output() {
   console_.flush();
-  if (console_.failure() == 0 || console_.failure() == EPIPE || is_unread()) return {};
+  const bool is_told = is_unread() && why_idle_;
+  if (console_.failure() == 0 || console_.failure() == EPIPE || is_told) return {};
   return fail(ErrorCode::Io,
               fmt::format("failed to write output: {}", error_text(console_.failure())));
 }
@@ -548,6 +549,7 @@ Expected<int> DtraceRun::answer() {
   const Expected<void> traced = trace(consumer);
   told_.count({.is_stopped = has_stop_signal(stop_descriptor_)});
   CLEW_TRY(end(consumer));
+  if (why_idle_) console_.message(*why_idle_);  // No sooner: who does not read, may not read this.
   int status =
       consumer.is_over() ? static_cast<int>(session_->shared().exit_code & 0xFF) : kAnswered;
   if (inline_probes_.leaves_anything() && status == kAnswered) status = kFailed;

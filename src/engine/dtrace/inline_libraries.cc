@@ -36,7 +36,7 @@ void guard_bodies(InlineProcess& process, const InlineSitePlanner& planner,
                         body.code);
     if (body.has_fuel_counts) process.guard(enabling, planner.name_of(enabling), body.address);
   }
-  process.find_code_areas();
+  process.find_runtime_areas();
 }
 
 std::unique_ptr<InlineLibraries> InlineLibraries::follow(

@@ -258,6 +258,7 @@ std::vector<collect::DisarmedProbe> InlineProbes::disarm_spinning() {
 
 std::vector<std::string> InlineProbes::detach() {
   read_samples();
+  if (meter_) meter_->end();
   std::vector<std::string> problems;
   libraries_.clear();
   for (const auto& process : processes_) {

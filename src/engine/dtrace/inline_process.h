@@ -69,7 +69,7 @@ class InlineProcess {
   // What its probes cost.
   [[nodiscard]] ProbeCosts& costs() { return costs_; }
   // All code of probes is known to costs().
-  void find_code_areas() { costs_.set_areas(attachment_.code_areas()); }
+  void find_runtime_areas() { costs_.set_areas(attachment_.runtime_areas()); }
   std::vector<collect::DisarmedProbe> keep_below(const OverheadBound& bound,
                                                  std::vector<std::string>& problems);
   void add_cost(collect::Cost& cost) const;
