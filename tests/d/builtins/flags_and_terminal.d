@@ -3,7 +3,7 @@
  * of its own under setsid. */
 /* flags: -q -c "setsid -w /bin/true" */
 syscall::exit_group:entry
-/execname == "true"/
+/execname == "true" && (pid == $target || ppid == $target)/
 {
 	printf("%d %d %d\n", curpsinfo->pr_flag & 0x40, curlwpsinfo->pr_flag,
 	    (int)curpsinfo->pr_ttydev);
