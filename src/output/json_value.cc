@@ -138,9 +138,10 @@ Json processes_json(const collect::Cost& cost) {
     if (process.samples.probes == 0) continue;
     Json one = {{"process", process.process}};
     one.update(share_json(process.samples));
-    for (const collect::FunctionCost& function : process.functions)
+    for (const collect::FunctionCost& function : process.functions) {
       one["functions"].push_back(
           {{"function", function.function}, {"in_probes", function.samples}});
+    }
     list.push_back(std::move(one));
   }
   return list;
