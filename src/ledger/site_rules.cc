@@ -39,9 +39,10 @@ Expected<void> read_limits(const SettingsFile& file, const toml::table& table, S
     auto pattern = target::Pattern::compile(text);
     if (!pattern) return file.fail_at(one.source(), pattern.error().message);
     // One that no path matches would forbid nothing, and seem to.
-    if (text[0] != '/' && text[0] != '*')
+    if (text[0] != '/' && text[0] != '*') {
       return file.fail_at(one.source(),
                           fmt::format("'{}' is no path: it begins with / or *", text));
+    }
     rules.deny_programs.push_back(std::move(*pattern));
   }
   return {};
