@@ -126,11 +126,6 @@ Expected<std::vector<pid_t>> Compiler::find_or_wait(const Chosen& chosen) {
   return pids;
 }
 
-bool Compiler::are_gone() const {
-  return std::none_of(looked_at_.begin(), looked_at_.end(),
-                      [](pid_t pid) { return target::read_life(pid).has_value(); });
-}
-
 Expected<void> Compiler::find_processes() {
   for (const std::string& path : request_.vocabulary_paths)
     CLEW_TRY(vocabulary_.load(path));
@@ -504,12 +499,13 @@ Expected<Compiled> compile(const Request& request, Notices& notices,
     auto done = compiler.find_processes();
     if (done) done = compiler.compile();
     // The first process that was waited for may have been a brief one.
-    const bool may_come_again = !done && done.error().code == ErrorCode::NotFound &&
-                                compiler.has_waited() && compiler.are_gone();
+    const bool may_come_again = !done && compiler.has_waited() && is_any_over(compiler.looked_at());
     if (may_come_again) continue;
     CLEW_TRY(done);
     log_step(0, "compiled the query ({:.1f} ms)", time.ms());
-    return compiler.take();
+    Compiled compiled = compiler.take();
+    compiled.has_waited = compiler.has_waited();
+    return compiled;
   }
 }
 

@@ -54,6 +54,7 @@ struct Compiled {
   std::vector<std::string> lost;              // Sentences for collect::Losses::lost.
   std::vector<collect::LeftOut> left_out;     // Processes that cannot be traced, where others can.
   std::optional<LaterProcesses> later;        // Of sources on the whole machine.
+  bool has_waited = false;                    // For the first process, which may be a brief one.
 };
 
 // With a descriptor that says when to stop, and where missing modules are allowed: waits for the

@@ -43,9 +43,11 @@ class Compiler {
 
   Expected<void> find_processes();
   Expected<void> compile();
-  // For the first process that has a module; and whether all that were looked at have gone.
+  // For the first process that has a module.
   [[nodiscard]] bool has_waited() const { return has_waited_; }
-  [[nodiscard]] bool are_gone() const;
+  [[nodiscard]] std::vector<pid_t> looked_at() const {
+    return {looked_at_.begin(), looked_at_.end()};
+  }
   Compiled take() {
     result_.shared = std::move(shared_);
     return std::move(result_);

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +15,7 @@
 #include "engine/begun_programs.h"
 #include "engine/exec_watch.h"
 #include "target/pattern.h"
+#include "target/process.h"
 
 namespace clew::engine {
 namespace {
@@ -83,6 +87,18 @@ Expected<std::vector<pid_t>> wait_for_first(const Chosen& chosen, int stop_descr
       return fail(ErrorCode::NotFound, fmt::format("no process had {} mapped until the end", what));
     if (!watch.look().empty()) add_to(waiting, CLEW_TRY(find_chosen(chosen)));
   }
+}
+
+bool is_any_over(std::span<const pid_t> pids) {
+  return std::any_of(pids.begin(), pids.end(), [](pid_t pid) {
+    const auto life = target::read_life(pid);
+    if (!life) return true;
+    if (life->state != 'Z' && life->state != 'X') return false;
+    // Its first thread may have left the others.
+    std::error_code error;
+    const std::filesystem::directory_iterator threads(fmt::format("/proc/{}/task", pid), error);
+    return error || std::distance(begin(threads), end(threads)) <= 1;
+  });
 }
 
 }  // namespace clew::engine

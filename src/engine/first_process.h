@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <sys/types.h>
@@ -19,5 +20,8 @@ namespace clew::engine {
 // to read at `stop_descriptor`; Refused where the kernel does not tell us of processes.
 Expected<std::vector<pid_t>> wait_for_first(const Chosen& chosen, int stop_descriptor,
                                             std::optional<std::chrono::nanoseconds> at_most);
+
+// One of them has ended, also if nobody has collected it yet: what was found of it is no more.
+bool is_any_over(std::span<const pid_t> pids);
 
 }  // namespace clew::engine

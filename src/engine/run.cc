@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <numeric>
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "engine/causes.h"
 #include "engine/compile.h"
+#include "engine/first_process.h"
 #include "engine/other_sessions.h"
 #include "engine/processes.h"
 #include "engine/stop_signal.h"
@@ -378,16 +380,22 @@ Outcome Run::end_of_command(int stop_descriptor) {
               has_ended || is_told ? kEndTimeout : std::chrono::milliseconds{0})};
 }
 
+// `may_come_again`: the process that it has waited for was over before it was armed.
 Expected<Outcome> run_told(const Request& request, int stop_descriptor, output::RowSink& sink,
-                           Notices& notices, ledger::Session& told) {
+                           Notices& notices, ledger::Session& told, bool& may_come_again) {
   Compiled compiled = CLEW_TRY(compile(request, notices, stop_descriptor));
   if (request.accept_query) CLEW_TRY(request.accept_query(compiled.query));
   const query::Query& answered =
       compiled.joined && !compiled.in_place ? compiled.joined->stages[0].rest : compiled.plan.query;
   if (request.accept) CLEW_TRY(request.accept(answer::columns_of(answered)));
+  const bool has_waited = compiled.has_waited;
   Run run(request, std::move(compiled), sink, notices);
-  CLEW_TRY(told.begin(run.scope()));
-  CLEW_TRY(run.arm(stop_descriptor));
+  const ledger::Scope scope = run.scope();
+  CLEW_TRY(told.begin(scope));
+  if (auto armed = run.arm(stop_descriptor); !armed) {
+    may_come_again = has_waited && is_any_over(scope.processes);
+    return tl::unexpected(std::move(armed).error());
+  }
   told.set_tracing();
   run.answer(stop_descriptor);
   const bool is_stopped = has_stop_signal(stop_descriptor);
@@ -400,14 +408,18 @@ Expected<Outcome> run_told(const Request& request, int stop_descriptor, output::
 
 Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSink& sink,
                       Notices& notices) {
-  ledger::Session told = CLEW_TRY(ledger::Session::open(
-      {.text = request.text.text,
-       .text_name = request.text.name,
-       .processes = request.processes.pids,
-       .warn = [&notices](std::string_view text) { notices.warning(text); }}));
-  Expected<Outcome> outcome = run_told(request, stop_descriptor, sink, notices, told);
-  told.end(outcome);
-  return outcome;
+  while (true) {
+    ledger::Session told = CLEW_TRY(ledger::Session::open(
+        {.text = request.text.text,
+         .text_name = request.text.name,
+         .processes = request.processes.pids,
+         .warn = [&notices](std::string_view text) { notices.warning(text); }}));
+    bool may_come_again = false;
+    Expected<Outcome> outcome =
+        run_told(request, stop_descriptor, sink, notices, told, may_come_again);
+    told.end(outcome);
+    if (!may_come_again) return outcome;
+  }
 }
 
 }  // namespace clew::engine

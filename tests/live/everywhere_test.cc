@@ -380,9 +380,10 @@ TEST_F(NewcomersByModule, AFirstThatIsBriefIsNotTheLast) {
     brief.signal(SIGKILL);
     brief.wait_for_end();
   }
-  EXPECT_TRUE(waiting.running());
+  const bool is_waiting = waiting.running();
   waiting.signal(SIGINT);
-  (void)waiting.wait_for_end();
+  const Child::End end = waiting.wait_for_end();
+  EXPECT_TRUE(is_waiting) << end.error;
 }
 
 TEST_F(NewcomersByModule, WaitingEndsWithTheSession) {
