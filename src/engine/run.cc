@@ -380,9 +380,14 @@ Outcome Run::end_of_command(int stop_descriptor) {
               has_ended || is_told ? kEndTimeout : std::chrono::milliseconds{0})};
 }
 
-// `may_come_again`: the process that it has waited for was over before it was armed.
+struct Attempt {
+  ledger::Session told;
+  bool may_come_again = false;  // The process that was waited for was over before it was armed.
+};
+
 Expected<Outcome> run_told(const Request& request, int stop_descriptor, output::RowSink& sink,
-                           Notices& notices, ledger::Session& told, bool& may_come_again) {
+                           Notices& notices, Attempt& attempt) {
+  ledger::Session& told = attempt.told;
   Compiled compiled = CLEW_TRY(compile(request, notices, stop_descriptor));
   if (request.accept_query) CLEW_TRY(request.accept_query(compiled.query));
   const query::Query& answered =
@@ -393,7 +398,7 @@ Expected<Outcome> run_told(const Request& request, int stop_descriptor, output::
   const ledger::Scope scope = run.scope();
   CLEW_TRY(told.begin(scope));
   if (auto armed = run.arm(stop_descriptor); !armed) {
-    may_come_again = has_waited && is_any_over(scope.processes);
+    attempt.may_come_again = has_waited && is_any_over(scope.processes);
     return tl::unexpected(std::move(armed).error());
   }
   told.set_tracing();
@@ -409,16 +414,14 @@ Expected<Outcome> run_told(const Request& request, int stop_descriptor, output::
 Expected<Outcome> run(const Request& request, int stop_descriptor, output::RowSink& sink,
                       Notices& notices) {
   while (true) {
-    ledger::Session told = CLEW_TRY(ledger::Session::open(
-        {.text = request.text.text,
-         .text_name = request.text.name,
-         .processes = request.processes.pids,
-         .warn = [&notices](std::string_view text) { notices.warning(text); }}));
-    bool may_come_again = false;
-    Expected<Outcome> outcome =
-        run_told(request, stop_descriptor, sink, notices, told, may_come_again);
-    told.end(outcome);
-    if (!may_come_again) return outcome;
+    Attempt attempt{.told = CLEW_TRY(ledger::Session::open(
+                        {.text = request.text.text,
+                         .text_name = request.text.name,
+                         .processes = request.processes.pids,
+                         .warn = [&notices](std::string_view text) { notices.warning(text); }}))};
+    Expected<Outcome> outcome = run_told(request, stop_descriptor, sink, notices, attempt);
+    attempt.told.end(outcome);
+    if (!attempt.may_come_again) return outcome;
   }
 }
 
