@@ -79,12 +79,16 @@ class Tiler {
     }
   }
 
-  // To where a depth-first walk comes back. It begins at the entry, so a loop's first block is its
-  // head.
+  // To where a depth-first walk comes back that goes through no call which may record: such a call
+  // ends a DAG, so a way round through it is none. The walk begins at the entry, and goes on behind
+  // calls as they were met, so a loop's first block is its head.
   void add_loop_heads() {
     std::vector<bool> seen(size_);
     std::vector<bool> is_open(size_);
-    walk_from(flow_.entry(), seen, is_open);
+    behind_ = {flow_.entry()};
+    for (size_t i = 0; i < behind_.size(); ++i) {
+      if (!seen[behind_[i]]) walk_from(behind_[i], seen, is_open);
+    }
     for (uint32_t block = 0; block < size_; ++block) {
       if (!seen[block] && is_head_[block]) walk_from(block, seen, is_open);
     }
@@ -105,6 +109,10 @@ class Tiler {
       seen[block] = is_open[block] = true;
       open.push_back({block});
     };
+    const auto enter_behind = [&](const Node& node) {
+      if (node.call == CallKind::None) return enter(node.behind);
+      if (node.behind != kNone) behind_.push_back(node.behind);
+    };
     enter(root);
     while (!open.empty()) {
       Open& top = open.back();
@@ -113,7 +121,7 @@ class Tiler {
       if (at < ways.size()) {
         enter(ways[at].block);
       } else if (at == ways.size()) {
-        enter(flow_.nodes()[top.block].behind);
+        enter_behind(flow_.nodes()[top.block]);
       } else {
         is_open[top.block] = false;
         open.pop_back();
@@ -288,7 +296,8 @@ class Tiler {
   uint32_t size_;
   std::vector<bool> is_head_;
   std::vector<uint32_t> ways_in_;
-  std::vector<uint32_t> from_;  // By block: where a way of those is from; kNone behind calls.
+  std::vector<uint32_t> from_;    // By block: where a way of those is from; kNone behind calls.
+  std::vector<uint32_t> behind_;  // Where walks begin: the entry, and behind calls.
   std::vector<std::pair<uint32_t, uint32_t>> back_;  // Loop heads, and what leads back to them.
   std::vector<Cycle> cycles_;
   std::vector<bool> is_dying_;

@@ -9,7 +9,8 @@
 // A block may be in several DAGs; its bit is free in all of them.
 //
 // Heads are
-//   - the function's entry, landing pads, what switches lead to, and loop heads;
+//   - the function's entry, landing pads, what switches lead to, and the heads of loops that go
+//     through no call which may record: such a call ends the path anyway;
 //   - what is behind a call that is not silent (imports.h), but for calls of copied functions that
 //     return by themselves: behind those only where a decision follows, as bits would go into a
 //     record of the callee;
