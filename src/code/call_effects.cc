@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "code/register_effect.h"
+#include "code/value_use.h"
 
 namespace clew::code {
 
@@ -20,11 +21,24 @@ constexpr RegisterSet kAllButR11 = RegisterSet(0xf7ff);
 
 // A call or tail jump of one given function to another one.
 struct Call {
+  uint64_t address = 0;
   uint32_t caller = 0;  // In the list of functions, and so the callee.
   uint32_t callee = 0;
   uint32_t behind = kNoBlock;  // The block that a call comes back to; none for jumps.
   bool is_jump = false;
 };
+
+// One from code that is in none of the given functions' blocks.
+struct Lead {
+  uint32_t owner = 0;   // Of code.functions().
+  uint32_t callee = 0;  // In the list of functions.
+  uint64_t behind = 0;  // The instruction behind the call or jump.
+  bool is_jump = false;
+};
+
+RegisterSet without_r11(RegisterSet registers) {
+  return RegisterSet(static_cast<uint16_t>(registers.bits() & kAllButR11.bits()));
+}
 
 class EffectsFinder {
  public:
@@ -46,6 +60,8 @@ class EffectsFinder {
   ModuleEffects run() {
     for (uint32_t i = 0; i < functions_.size(); ++i)
       look_at(i);
+    find_overwriting();
+    find_leads();
     free_r11_for_strangers();
     // What only passes through, as somebody wants it behind, nobody reads: so this comes first.
     settle([this](uint32_t i) { return grow_reads(i) ? callers_[i] : std::vector<uint32_t>(); });
@@ -88,10 +104,11 @@ class EffectsFinder {
       uint32_t behind = kNoBlock;
       for (const Edge& edge : function.blocks->edges_of(block)) {
         if (edge.kind == EdgeKind::CallReturn) behind = edge.block;
-        if (edge.kind == EdgeKind::TailCall) note({index, 0, kNoBlock, true}, edge.target);
+        if (edge.kind == EdgeKind::TailCall)
+          note({block.last, index, 0, kNoBlock, true}, edge.target);
       }
       if (!last || last->flow != Flow::Call) continue;
-      note({index, 0, behind, false}, branch_target(code_, *last));
+      note({block.last, index, 0, behind, false}, branch_target(code_, *last));
     }
   }
 
@@ -109,27 +126,73 @@ class EffectsFinder {
     return known == index_.end() ? std::nullopt : std::optional(known->second);
   }
 
-  // Compilers pass nothing in r11. Functions that are not given take it, too, only if some code of
-  // such functions reads it, or if a given one takes it.
+  // Compilers pass nothing in r11. Functions that are not given take it, too, only if one of them
+  // reads what it is called with, or if a given one takes it.
   void free_r11_for_strangers() {
-    for (const FunctionRange& range : code_.functions()) {
-      const uint32_t owner = owner_of(range);
-      if (index_.contains(owner)) continue;
+    for (uint32_t i = 0; i < code_.functions().size(); ++i) {
+      const uint32_t owner = code_.owner_of(i);
+      if (index_.contains(owner) || owner != i) continue;
       without_r11_.push_back(owner);
-      const uint64_t end = range.address + range.size_bytes;
-      for (auto at = code_.at(range.address); at && at->address < end; at = code_.at(at->end())) {
-        if (!reads_r11(*at)) continue;
-        without_r11_.clear();
-        return;
-      }
+      if (!may_take_r11(owner)) continue;
+      without_r11_.clear();
+      return;
     }
     for (const uint32_t stranger : without_r11_)
       result_.calls.reads[stranger] = kAllButR11;
   }
 
-  [[nodiscard]] bool reads_r11(const Instruction& at) const {
-    const auto bytes = code_.text_from(at.address).first(at.length);
-    return at.flow != Flow::Nop && register_effect(bytes).read.has(abi::Register::R11);
+  bool may_take_r11(uint32_t function) { return reads_r11(function) && !takes_no_r11(function); }
+
+  [[nodiscard]] bool reads_r11(uint32_t function) const {
+    for (const AddressRange& part : code_.parts_of(function)) {
+      for (auto at = code_.at(part.begin); at && at->address < part.end; at = code_.at(at->end())) {
+        const auto effect = register_effect(code_.text_from(at->address).first(at->length));
+        if (at->flow != Flow::Nop && effect.read.has(abi::Register::R11)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool takes_no_r11(uint32_t function) {
+    const ValueUse use =
+        use_of_r11(function, code_.functions()[function].address, AtReturn::Dropped);
+    return use == ValueUse::None || (use == ValueUse::Beside && !is_given_r11(function));
+  }
+
+  // Somebody calls it, or jumps there, and has written r11 for nobody else.
+  [[nodiscard]] bool is_given_r11(uint32_t function) const {
+    const auto sites = sites_.find(function);
+    if (sites == sites_.end()) return false;
+    return std::any_of(sites->second.begin(), sites->second.end(),
+                       [this](uint64_t site) { return is_r11_written_for(site); });
+  }
+
+  [[nodiscard]] bool is_r11_written_for(uint64_t site) const {
+    for (auto at = code_.before(site); at; at = code_.before(at->address)) {
+      if (at->flow == Flow::Nop) continue;
+      if (at->flow != Flow::Next) return false;
+      const auto effect = register_effect(code_.text_from(at->address).first(at->length));
+      if (effect.read.has(abi::Register::R11)) return false;
+      if (effect.changed.has(abi::Register::R11)) return true;
+    }
+    return false;
+  }
+
+  // Of a function of code.functions().
+  ValueUse use_of_r11(uint32_t function, uint64_t address, AtReturn at_return) {
+    const auto by = [this](const Instruction& at) { return use_of_r11_by(at); };
+    const auto [uses, is_new] =
+        uses_of_r11_.try_emplace(function, code_, function, abi::Register::R11, by);
+    return uses->second.of_value_at(address, at_return);
+  }
+
+  [[nodiscard]] CallUse use_of_r11_by(const Instruction& at) const {
+    if (at.flow != Flow::IndirectCall) {
+      const auto range = code_.range_at(branch_target(code_, at));
+      const uint32_t owner = range ? code_.owner_of(*range) : 0;
+      if (range && result_.calls.reads[owner].has(abi::Register::R11)) return CallUse::Reads;
+    }
+    return overwrites(at) ? CallUse::Overwrites : CallUse::Keeps;
   }
 
   [[nodiscard]] bool is_r11_an_argument() const {
@@ -143,8 +206,6 @@ class EffectsFinder {
   // calls may overwrite the others, too, unless something that the function calls may overwrite all
   // of these, and so it keeps none.
   void note_strangers() {
-    find_overwriting();
-    find_leads();
     for (const FunctionRange& range : code_.functions()) {
       const auto stranger = strangers_.find(owner_of(range));
       if (stranger == strangers_.end()) continue;
@@ -156,10 +217,24 @@ class EffectsFinder {
       }
     }
     for (const Lead& lead : leads_) {
-      const Stranger& stranger = strangers_.at(lead.owner);
       RegisterSet& wanted = result_.calls.wanted[functions_[lead.callee].function];
-      wanted = wanted | (stranger.keeps_none ? stranger.reads | kOfCaller : kAllRegisters);
+      wanted = wanted | wanted_by(lead);
     }
+  }
+
+  RegisterSet wanted_by(const Lead& lead) {
+    const Stranger& stranger = strangers_.at(lead.owner);
+    if (!stranger.keeps_none) return kAllRegisters;
+    const RegisterSet wanted = stranger.reads | kOfCaller;
+    return is_r11_over(lead) ? without_r11(wanted) : wanted;
+  }
+
+  // Nobody keeps r11 over a call of what calls may overwrite it in, and no compiler has results
+  // there; those of hand-written code are read behind the call, and not at the end of some jump.
+  bool is_r11_over(const Lead& lead) {
+    if (lead.is_jump) return false;
+    const ValueUse use = use_of_r11(lead.owner, lead.behind, AtReturn::Dropped);
+    return use == ValueUse::None || (use != ValueUse::Read && overwriting_[lead.callee]);
   }
 
   void find_leads() {
@@ -168,10 +243,14 @@ class EffectsFinder {
       for (auto at = code_.at(range.address); at && at->address < end; at = code_.at(at->end())) {
         const bool leads =
             at->flow == Flow::Call || at->flow == Flow::Jump || at->flow == Flow::Conditional;
-        if (!leads || is_known_code(at->address)) continue;
-        const auto callee = known_at(branch_target(code_, *at));
+        if (!leads) continue;
+        const uint64_t target = branch_target(code_, *at);
+        if (const auto function = code_.function_starting_at(target))
+          sites_[*function].push_back(at->address);
+        if (is_known_code(at->address)) continue;
+        const auto callee = known_at(target);
         if (!callee) continue;
-        leads_.push_back({owner_of(range), *callee});
+        leads_.push_back({owner_of(range), *callee, at->end(), at->flow != Flow::Call});
         strangers_.try_emplace(owner_of(range));
       }
     }
@@ -224,18 +303,39 @@ class EffectsFinder {
     const auto entry = function.blocks->block_at(code_.functions()[function.function].address);
     const RegisterSet reads = entry ? liveness_of(index).at_start(*entry).registers : kAllRegisters;
     RegisterSet& known = result_.calls.reads[function.function];
-    return std::exchange(known, known | reads) != (known | reads);
+    const bool is_free = reads.has(abi::Register::R11) && takes_no_r11(function.function);
+    const RegisterSet all = known | (is_free ? without_r11(reads) : reads);
+    return std::exchange(known, all) != all;
+  }
+
+  // Calls of what calls may overwrite r11 in, if nobody reads it behind them as a result.
+  void find_over_r11(uint32_t index) {
+    const FunctionBlocks& function = functions_[index];
+    const bool is_result = result_.calls.wanted[function.function].has(abi::Register::R11);
+    for (const Call& call : calls_of_[index]) {
+      if (call.behind == kNoBlock || !overwriting_[call.callee]) continue;
+      const ValueUse use =
+          use_of_r11(function.function, function.blocks->blocks()[call.behind].begin,
+                     is_result ? AtReturn::Read : AtReturn::Dropped);
+      if (use == ValueUse::Read) {
+        result_.calls.over_r11.erase(call.address);
+      } else {
+        result_.calls.over_r11.insert(call.address);
+      }
+    }
   }
 
   // The callees of whom more is wanted than before.
   std::vector<uint32_t> grow_wanted(uint32_t index) {
     std::vector<uint32_t> grown;
     if (calls_of_[index].empty()) return grown;
+    find_over_r11(index);
     const Liveness liveness = liveness_of(index);
     for (const Call& call : calls_of_[index]) {
       RegisterSet wanted;
       if (call.is_jump) wanted = result_.calls.wanted[functions_[index].function];
       if (call.behind != kNoBlock) wanted = liveness.at_start(call.behind).registers;
+      if (result_.calls.over_r11.contains(call.address)) wanted = without_r11(wanted);
       RegisterSet& known = result_.calls.wanted[functions_[call.callee].function];
       const RegisterSet all = known | wanted;
       if (all != known) grown.push_back(call.callee);
@@ -255,12 +355,11 @@ class EffectsFinder {
     bool keeps_none = false;
   };
   std::unordered_map<uint32_t, Stranger> strangers_;  // By function, of code.functions().
-  struct Lead {
-    uint32_t owner = 0;  // As the one before.
-    uint32_t callee = 0;
-  };
   std::vector<Lead> leads_;
-  std::vector<bool> overwriting_;      // By function.
+  std::unordered_map<uint32_t, std::vector<uint64_t>>
+      sites_;                                            // Calls and jumps, by their function.
+  std::unordered_map<uint32_t, ValueUses> uses_of_r11_;  // By function, of code.functions().
+  std::vector<bool> overwriting_;                        // By function.
   std::vector<uint32_t> without_r11_;  // Of code.functions(): strangers that do not take it.
   ModuleEffects result_;
 };

@@ -4,6 +4,12 @@
 // lets the callee overwrite (-fipa-ra), and hand-written code has results in any. All of them are
 // found where they are wanted: behind the calls. Whoever calls a function by a pointer or from
 // another module counts on the ABI alone.
+//
+// Of r11, which the recorder wants, more is asked (value_use.h), as one function that reads it
+// where nothing was written would take it from nearly all: no argument is in it where each read has
+// a value of the function's own on other ways, and nobody writes it for the call. Nobody keeps it
+// over a call of what calls through imports or pointers: compilers know that the callee may change
+// it.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ constexpr RegisterSet kAll(0xffff);
 // Of the first function, when it alone is given, or with all others.
 enum class Given { First, All };
 
-RegisterSet wanted_behind_first(const TextCase& text, Given given) {
+CallEffects effects_of(const TextCase& text, Given given) {
   const ModuleCode code = analyse(text.text);
   FlagValues flags(code);
   const auto count = static_cast<uint32_t>(given == Given::First ? 1 : text.text.functions.size());
@@ -30,7 +30,11 @@ RegisterSet wanted_behind_first(const TextCase& text, Given given) {
   std::vector<FunctionBlocks> functions;
   for (uint32_t i = 0; i < count; ++i)
     functions.push_back({i, &blocks[i]});
-  return find_call_effects(code, flags, functions).calls.wanted[0];
+  return find_call_effects(code, flags, functions).calls;
+}
+
+RegisterSet wanted_behind_first(const TextCase& text, Given given) {
+  return effects_of(text, given).wanted[0];
 }
 
 // A leaf, and a caller that calls others, too.
@@ -142,6 +146,117 @@ TEST(CallEffects, CodeInNoBlockIsAStranger) {
                             .function(effects_hidden, effects_half)
                             .function(effects_half, effects_hidden_end);
   EXPECT_EQ(wanted_behind_first(text, Given::All), kAll);
+}
+
+// The first one calls what nobody knows, so nothing is kept over its call; what follows it writes
+// r11 before it reads it, or reads a value of its own only.
+CLEW_TEXT_CASE(effects_calls_out, R"(
+  call *%rdi
+  ret
+  effects_writes: call effects_calls_out
+  mov %rax, %r11
+  add %r11, %rax
+  ret
+)");
+CLEW_LABEL(effects_writes);
+
+TEST(CallEffects, WhatAStrangerWritesBeforeItReadsItIsNotWanted) {
+  const TextCase text = TextCase(effects_calls_out, effects_calls_out_end)
+                            .function(effects_calls_out, effects_writes)
+                            .function(effects_writes, effects_calls_out_end);
+  const CallEffects effects = effects_of(text, Given::First);
+  EXPECT_FALSE(effects.wanted[0].has(Register::R11));
+  EXPECT_TRUE(effects.wanted[0].has(Register::Rax));
+  EXPECT_FALSE(effects.reads[1].has(Register::R11));
+  EXPECT_TRUE(effects.reads[1].has(Register::R10));
+}
+
+CLEW_TEXT_CASE(effects_gives, R"(
+  call *%rdi
+  mov $7, %r11
+  ret
+  effects_given: call effects_gives
+  add %r11, %rax
+  ret
+)");
+CLEW_LABEL(effects_given);
+
+TEST(CallEffects, AResultInAnyRegisterIsWanted) {
+  const TextCase text = TextCase(effects_gives, effects_gives_end)
+                            .function(effects_gives, effects_given)
+                            .function(effects_given, effects_gives_end);
+  EXPECT_TRUE(wanted_behind_first(text, Given::First).has(Register::R11));
+  EXPECT_TRUE(wanted_behind_first(text, Given::All).has(Register::R11));
+}
+
+CLEW_TEXT_CASE(effects_leaf, R"(
+  mov %edi, %eax
+  ret
+  effects_over: mov %esi, %r11d
+  call effects_leaf
+  add %r11d, %eax
+  mov %eax, %edi
+  call *%rdx
+  ret
+)");
+CLEW_LABEL(effects_over);
+
+// It was written in front of the call of a leaf, as compilers do that know the leaf.
+TEST(CallEffects, WhatIsKeptOverACallIsWanted) {
+  const TextCase text = TextCase(effects_leaf, effects_leaf_end)
+                            .function(effects_leaf, effects_over)
+                            .function(effects_over, effects_leaf_end);
+  EXPECT_TRUE(wanted_behind_first(text, Given::First).has(Register::R11));
+  EXPECT_TRUE(wanted_behind_first(text, Given::All).has(Register::R11));
+}
+
+// Read on ways that begin in front of what writes it, though no run takes them.
+CLEW_TEXT_CASE(effects_sometimes, R"(
+  xor %eax, %eax
+  test %ebx, %ebx
+  je 2f
+  mov (%rsi), %r11d
+2:test %ebx, %ebx
+  je 3f
+  add %r11d, %eax
+3:ret
+  effects_asker: call effects_sometimes
+  ret
+  effects_passer: mov $8, %r11d
+  call effects_sometimes
+  ret
+)");
+CLEW_LABEL(effects_asker);
+CLEW_LABEL(effects_passer);
+
+TEST(CallEffects, WhatIsReadBesideAnOwnValueIsAnArgumentOnlyIfSomebodyPassesIt) {
+  const TextCase unpassed = TextCase(effects_sometimes, effects_passer)
+                                .function(effects_sometimes, effects_asker)
+                                .function(effects_asker, effects_passer);
+  EXPECT_FALSE(effects_of(unpassed, Given::All).reads[0].has(Register::R11));
+  const TextCase passed = TextCase(effects_sometimes, effects_sometimes_end)
+                              .function(effects_sometimes, effects_asker)
+                              .function(effects_asker, effects_passer)
+                              .function(effects_passer, effects_sometimes_end);
+  const CallEffects effects = effects_of(passed, Given::All);
+  EXPECT_TRUE(effects.reads[0].has(Register::R11));
+  EXPECT_TRUE(effects.reads[1].has(Register::R11));
+  EXPECT_FALSE(effects.reads[2].has(Register::R11));
+}
+
+CLEW_TEXT_CASE(effects_argument, R"(
+  mov %r11, %rax
+  ret
+  effects_passes_on: call effects_argument
+  ret
+)");
+CLEW_LABEL(effects_passes_on);
+
+TEST(CallEffects, WhatComesInR11IsAnArgumentWhereNothingElseIsRead) {
+  const TextCase text = TextCase(effects_argument, effects_argument_end)
+                            .function(effects_argument, effects_passes_on)
+                            .function(effects_passes_on, effects_argument_end);
+  EXPECT_TRUE(effects_of(text, Given::All).reads[1].has(Register::R11));
 }
 
 }  // namespace

@@ -279,7 +279,7 @@ class LivenessFinder {
     bool leads = false;
     for (const Edge& edge : blocks_.edges_of(block_here)) {
       ++visits_;
-      if (edge.block != kNoBlock) behind = behind | result_.at_start_[edge.block];
+      if (edge.block != kNoBlock) behind = behind | along(edge, block_here);
       leads = leads || (last && leads_to_labels(edge, *last));
     }
     if (leads) behind = behind | at_labels();
@@ -287,6 +287,14 @@ class LivenessFinder {
     if (start == result_.at_start_[block]) return false;
     result_.at_start_[block] = start;
     return true;
+  }
+
+  [[nodiscard]] Live along(const Edge& edge, const Block& from) const {
+    Live live = result_.at_start_[edge.block];
+    const bool is_over = edge.kind == EdgeKind::CallReturn && calls_ != nullptr &&
+                         calls_->over_r11.contains(from.last);
+    if (is_over) live.registers = without(live.registers, kOnlyR11);
+    return live;
   }
 
   [[nodiscard]] Live at_labels() const {

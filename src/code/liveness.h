@@ -21,9 +21,9 @@
 //                     conventions, as Go's: the ABI does not hold for it.
 //
 // What is known of the module's own functions (call_effects.h) takes the place of the first two: a
-// call of one takes what that one reads, and at a return is live what the ABI says, and what some
-// caller wants. Such functions are compiled, as far as their returns go, and their jumps to labels
-// lead to labels of theirs.
+// call of one takes what that one reads, and some overwrite r11; at a return is live what the ABI
+// says, and what some caller wants. Such functions are compiled, as far as their returns go, and
+// their jumps to labels lead to labels of theirs.
 //
 // In doubt all is live: at system calls, traps and int3, which others look at; at jumps that
 // nothing explains or that lead into the middle of other functions; in code that is in no block;
@@ -36,6 +36,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 #include "abi/stub.h"
@@ -62,7 +63,8 @@ struct FunctionBlocks {
 // What calls of a module's functions do, by function. Of those that nothing is known of: all.
 struct CallEffects {
   std::vector<abi::RegisterSet> reads;
-  std::vector<abi::RegisterSet> wanted;  // By some caller, behind the call.
+  std::vector<abi::RegisterSet> wanted;   // By some caller, behind the call.
+  std::unordered_set<uint64_t> over_r11;  // Calls behind which nothing of r11 is left.
 };
 
 // What code reads of what it is reached with, and overwrites in any case.

@@ -218,7 +218,7 @@ TEST_P(HomesOf, AreWhatThreadsThatStopInTheCopyAreAskedFor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Installed, HomesOf,
-                         testing::Values("/bin/gzip", "/usr/bin/lua5.4",
+                         testing::Values("/bin/gzip", "/usr/bin/lua5.4", "/usr/bin/perl",
                                          "/lib/x86_64-linux-gnu/libsqlite3.so.0"));
 
 }  // namespace

@@ -214,8 +214,9 @@ TEST_F(Shapes, HaveABitOnTheSideThatDoesNotComeBack) {
 }
 
 TEST_F(Shapes, HaveNoBitWhereTheNextRecordSays) {
-  EXPECT_EQ(tiling_of("two_loops"), "0 4 6 8 10");
-  EXPECT_EQ(walked({word("two_loops", 0), word("two_loops", 8)}), "two_loops 0/0, two_loops 8/0");
+  EXPECT_EQ(tiling_of("two_loops"), "0 6 10 | 0>8 bit 0 stub");
+  EXPECT_EQ(walked({word("two_loops", 0, 1), word("two_loops", 10)}),
+            "two_loops 0/0, two_loops 8/0, two_loops 10/0, two_loops 8/0");
 }
 
 TEST_F(Shapes, WithALoopOfOneWayRecordItOnce) {
