@@ -46,11 +46,11 @@ void put_register(std::vector<uint8_t>& bytes, uint8_t opcode, unsigned number) 
   bytes.push_back(static_cast<uint8_t>(opcode + (number & 7)));
 }
 
-// inc qword gs:[disp32]: it neither writes registers nor looks at what a stub has saved.
-bool is_increment(std::span<const uint8_t> bytes) {
-  constexpr std::array<uint8_t, 5> kIncrement = {0x65, 0x48, 0xff, 0x04, 0x25};
-  return bytes.size() == kIncrement.size() + 4 &&
-         std::equal(kIncrement.begin(), kIncrement.end(), bytes.begin());
+// add qword gs:[disp32], imm8: it neither writes registers nor looks at what a stub has saved.
+bool is_addition(std::span<const uint8_t> bytes) {
+  constexpr std::array<uint8_t, 5> kAddition = {0x65, 0x48, 0x83, 0x04, 0x25};
+  return bytes.size() == kAddition.size() + 4 + 1 &&
+         std::equal(kAddition.begin(), kAddition.end(), bytes.begin());
 }
 
 // The functions of a module that run on copies. Nothing in the process is changed.
@@ -73,7 +73,7 @@ struct CopiedProbe {
 CopiedProbe copied_probe(const native::Code& code, uint32_t slot_address) {
   constexpr auto kR10 = static_cast<unsigned>(abi::Register::R10);
   std::vector<uint8_t> inner;
-  const bool saves = !is_increment(code.bytes);
+  const bool saves = !is_addition(code.bytes);
   if (saves) put_register(inner, 0x50, kR10);
   for (unsigned number = 0; number < 16; ++number) {
     if (number != kR10 && code.clobbers.has(static_cast<abi::Register>(number)))

@@ -129,6 +129,24 @@ CopyRoom part_of(CopyRoom room, size_t place) {
   return room;
 }
 
+// The room of who answers already: where the jump leads to that is the first thing which is not the
+// file's. What is there is not known yet.
+std::optional<uint64_t> room_before(pid_t pid, const target::ExportedCode& finder,
+                                    const target::ProcessModule& module) {
+  constexpr size_t kJumpBytes = 5;
+  constexpr uint8_t kJump = 0xe9;
+  std::vector<uint8_t> there(finder.bytes.size());
+  const uint64_t function = module.load_bias + finder.address;
+  if (!target::read_memory(pid, function, there)) return std::nullopt;
+  const auto jump =
+      std::mismatch(there.begin(), there.end(), finder.bytes.begin(), finder.bytes.end()).first;
+  if (there.end() - jump < ptrdiff_t{kJumpBytes} || *jump != kJump) return std::nullopt;
+  int32_t distance = 0;
+  std::memcpy(&distance, &*jump + 1, sizeof(distance));
+  const uint64_t behind = function + static_cast<uint64_t>(jump - there.begin()) + kJumpBytes;
+  return behind + static_cast<uint64_t>(int64_t{distance}) - kFindingPlace;
+}
+
 tl::unexpected<Error> answers_otherwise(pid_t pid) {
   return fail(ErrorCode::Refused,
               fmt::format("process {} answers its unwinders in another way [recorded]", pid));
@@ -167,6 +185,8 @@ Expected<std::optional<Answers>> Answers::install(Attachment& attachment,
   for (const target::ProcessModule& module : modules) {
     const auto finder = find_function(module, kFinder);
     if (!finder) continue;
+    if (const auto before = room_before(attachment.pid(), *finder, module))
+      return adopt(attachment, modules, *before);
     const CopyRoom room =
         CLEW_TRY(attachment.take_copy_room(module.executable_ranges.front().start,
                                            module.executable_ranges.back().end, kRoomBytes, 0));

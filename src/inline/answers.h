@@ -28,8 +28,8 @@ inline constexpr size_t kAskersMax = 255;
 
 class Answers {
  public:
-  // Nothing when its C library does not have _dl_find_object(). Errors: as lead_to_copies(), and of
-  // make_finding_code().
+  // Nothing when its C library does not have _dl_find_object(). Where a session before has left
+  // its own: those. Errors: as lead_to_copies(), and of make_finding_code() and adopt().
   static Expected<std::optional<Answers>> install(Attachment& attachment,
                                                   std::span<const target::ProcessModule> modules);
 

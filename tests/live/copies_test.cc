@@ -114,17 +114,35 @@ TEST(Copies, CountCallsExactlyAndForkedChildrenNot) {
   expect_text_equals_file(victim.pid());
 }
 
-// While a function has not returned, unwinders are answered: one jump stays in the C library.
+// Unwinders are answered also when the session is over: one jump stays in the C library, and the
+// next session answers there for its copies, too.
 TEST(Copies, HaveExceptionsThatGoThroughThem) {
   Victim victim("exceptions");
   const uint64_t expected = untraced_result("exceptions", 100);
-  Tracer tracer = Tracer::attach(victim.pid(), entries_of("exceptions!*"), kOnCopies);
-  const Numbers before = victim.counts();
+  for (unsigned session = 0; session < 3; ++session) {
+    Tracer tracer = Tracer::attach(victim.pid(), entries_of("exceptions!*"), kOnCopies);
+    const Numbers before = victim.counts();
+    EXPECT_EQ(victim.run(100), expected);
+    const Numbers truth = difference(before, victim.counts());
+    const Report report = tracer.finish();
+    EXPECT_TRUE(ran_on_copies(report)) << report.error;
+    expect_counts(report.calls(), truth);
+    EXPECT_EQ(victim.run(100), expected);
+  }
+}
+
+TEST(Copies, HaveExceptionsBehindATracerThatWasKilled) {
+  Victim victim("exceptions");
+  const uint64_t expected = untraced_result("exceptions", 100);
+  Tracer killed = Tracer::attach(victim.pid(), entries_of("exceptions!*"), kOnCopies);
   EXPECT_EQ(victim.run(100), expected);
-  const Numbers truth = difference(before, victim.counts());
+  killed.child().signal(SIGKILL);
+  killed.child().wait_for_end();
+  EXPECT_EQ(victim.run(100), expected);
+  Tracer tracer = Tracer::attach(victim.pid(), entries_of("exceptions!*"), kOnCopies);
+  EXPECT_EQ(victim.run(100), expected);
   const Report report = tracer.finish();
   EXPECT_TRUE(ran_on_copies(report)) << report.error;
-  expect_counts(report.calls(), truth);
   EXPECT_EQ(victim.run(100), expected);
 }
 
