@@ -93,8 +93,14 @@ class ValueFollower {
       case Flow::IndirectCall:
         if (calls(at) != CallUse::Overwrites) go_to(at.end());
         return;
-      default:
+      case Flow::Next:
+      case Flow::Nop:
         return go_to(at.end());
+      case Flow::Int3:
+      case Flow::Trap:
+      case Flow::System:
+      case Flow::Bad:
+        return;  // Nobody comes here with one.
     }
   }
 
