@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/points.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
+
+#include <fmt/format.h>
 
 #include "abi/context.h"
 #include "base/assert.h"
@@ -125,6 +130,19 @@ Expected<void> check_at(uint64_t address, const native::Code& code, const PointP
   const verify::Policy policy = policy_of(program, code, point, rules);
   CLEW_TRY(place_and_verify(*program.program, code, place, policy));
   return {};
+}
+
+std::string why_none_copied(const std::vector<CopiedReport>& reports) {
+  std::map<std::string, uint32_t> reasons;
+  for (const CopiedReport& report : reports) {
+    if (report.copied != 0) return {};
+    for (const auto& [reason, functions] : report.others)
+      reasons[reason] += functions;
+  }
+  const auto most =
+      std::max_element(reasons.begin(), reasons.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == reasons.end() ? "" : fmt::format("[{}]", most->first);
 }
 
 Expected<ArmReport> arm_points(inline_::Attachment& attachment,

@@ -77,6 +77,9 @@ struct CopiedReport {
   std::map<std::string, uint32_t> others = {};  // Why others are not: names of reasons.
 };
 
+// What keeps most functions from it, where none is copied; else empty.
+std::string why_none_copied(const std::vector<CopiedReport>& reports);
+
 struct ArmReport {
   inline_::InstallReport install;
   std::vector<ArmedBody> bodies;

@@ -168,10 +168,11 @@ Expected<void> Tracee::attach(const plan::Plan& plan, const plan::Lowered& lower
                     "{}: what it calls is not counted (no_slot)",
                     other, pid_));
   }
-  const std::string why_not = why_no_copies_here(lowered, follow_forks);
+  std::string why_not = why_no_copies_here(lowered, follow_forks);
+  report_ = CLEW_TRY(arm_sites(wants_copies_ && why_not.empty()));
+  if (why_not.empty()) why_not = why_none_copied(copied_);
   if (wants_copies_ && !why_not.empty() && wait_.tell)
     wait_.tell(fmt::format("no functions of process {} run on copies {}", pid_, why_not));
-  report_ = CLEW_TRY(arm_sites(wants_copies_ && why_not.empty()));
   note_jumps();
   names_->refresh_threads();
   return {};
