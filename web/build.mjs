@@ -31,7 +31,8 @@ await esbuild.build({ ...common, entryPoints: { app: 'src/style/app.css' }, outd
 for (const name of ['index.html', 'icon.svg']) {
   writeFileSync(join(dist, name), readFileSync(join(here, 'src', name)));
 }
-writeFileSync(join(dist, 'LICENSES.txt'), licences);
+const own = 'The page is Clew\'s own: SPDX-License-Identifier: Apache-2.0. It has parts of others:\n\n';
+writeFileSync(join(dist, 'LICENSES.txt'), (own + licences).replaceAll(/[ \t]+$/gm, ''));
 for (const name of readdirSync(dist).sort()) {
   if (name === 'LICENSES.txt') continue;
   const packed = gzipSync(readFileSync(join(dist, name)), { level: 9 });

@@ -51,7 +51,8 @@ export function real(n: number): string {
 }
 
 export function percent(share: number): string {
-  return `${(share * 100).toFixed(share < 0.1 ? 2 : 1)}${kThin}%`;
+  if (share > 0 && share < 0.0005) return `< 0.1${kThin}%`;
+  return `${(share * 100).toFixed(1)}${kThin}%`;
 }
 
 const two = (n: number): string => String(n).padStart(2, '0');

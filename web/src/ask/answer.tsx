@@ -49,11 +49,12 @@ function ViewTabs({ shown, view }: { shown: Shown | null; view: View }): JSX.Ele
 function Moment({ shown, ui }: { shown: Shown; ui: Ui }): JSX.Element {
   const { session, interval, intervals, table } = shown;
   const live = session.state !== 'ended';
-  const state = ui.paused ? '❚❚ paused' : live && ui.at === null ? '● live' : live ? '◷ earlier' : '■ ended';
+  const [mark, state] = ui.paused ? ['❚❚', 'paused'] : live && ui.at === null ? ['●', 'live']
+    : live ? ['◷', 'earlier'] : ['■', 'ended'];
   const many = table.mode === 'table' && intervals.length > 1;
   return (
     <span class="moment">
-      <span class={live && !ui.paused && ui.at === null ? 'good' : 'muted'}>{state}</span>
+      <span class={live && !ui.paused && ui.at === null ? 'good' : 'muted'} title={state}>{mark} <span class="roomy">{state}</span></span>
       {many && <button class="plain" aria-label="Earlier interval" title="[" onClick={() => step(-1)}>‹</button>}
       {interval && (
         <span class="moment-time" title={`interval ${interval.number}: ${duration(Number(interval.end - interval.begin))}`}>
@@ -128,8 +129,8 @@ export function Answer(): JSX.Element {
         <span class="space" />
         {shown && <TableChoice shown={shown} />}
         {shown && <Moment shown={shown} ui={ui} />}
-        <button class="plain" aria-pressed={ui.paused} onClick={pause} title="Space; the session goes on">
-          {ui.paused ? '▶ Go on' : '❚❚ Pause'}
+        <button class="plain" aria-label={ui.paused ? 'Go on' : 'Pause'} aria-pressed={ui.paused} onClick={pause} title="Space; the session goes on">
+          {ui.paused ? '▶' : '❚❚'} <span class="roomy">{ui.paused ? 'Go on' : 'Pause'}</span>
         </button>
         <ShareMenu shown={shown} />
       </div>

@@ -13,7 +13,7 @@ import { wordClass } from '../parts/loss_bar';
 import { useUi } from '../ui';
 
 export function sessionName(session: Session): string {
-  return session.text.replace(/\s+/g, ' ').trim() || session.id;
+  return session.text.replace(/\s+/g, ' ').trim().replace(/^from \w+ in /i, '') || session.id;
 }
 
 export function byNewest(sessions: Iterable<Session>): Session[] {
@@ -39,12 +39,12 @@ function Card({ session, chosen }: { session: Session; chosen: boolean }): JSX.E
       <div class="muted card-where" title={targets}>{over ? '■ ended' : `● ${session.state}`}{targets && ` · ${targets}`}</div>
       <Sparkline points={session.spark} />
       <dl class="card-facts">
-        <dt>rows</dt><dd>{short(session.rowsSeen)}</dd>
-        <dt>missed</dt><dd class={verdict.missed ? 'warn' : ''}>{short(verdict.missed)}</dd>
-        <dt class={wordClass(verdict.word)}>{verdict.word}</dt><dd />
-        <dt>dropped</dt><dd class={verdict.dropped ? 'warn' : ''}>{short(verdict.dropped)}</dd>
+        <div><dt>rows</dt><dd>{short(session.rowsSeen)}</dd></div>
+        <div><dt>missed</dt><dd class={verdict.missed ? 'warn' : ''}>{short(verdict.missed)}</dd></div>
+        <div><dt>dropped</dt><dd class={verdict.dropped ? 'warn' : ''}>{short(verdict.dropped)}</dd></div>
       </dl>
       <div class="card-do">
+        <b class={`card-word ${wordClass(verdict.word)}`}>{verdict.word}</b>
         <button onClick={() => void stop(session.id)} disabled={session.state === 'stopping'}>{over ? 'Forget' : 'Stop'}</button>
         <button onClick={() => open(session.id)}>Open</button>
       </div>
@@ -52,7 +52,14 @@ function Card({ session, chosen }: { session: Session; chosen: boolean }): JSX.E
   );
 }
 
-export interface Traced { process?: number; pid?: number; name?: string; comm?: string; query?: string; tracer?: number; [key: string]: unknown }
+export interface Traced {
+  pid?: number;
+  program?: string;
+  sites?: number;
+  recorded?: boolean;
+  residue?: boolean;
+  sessions?: { alive: boolean; tracer: number }[];
+}
 
 /** What others trace on this machine; empty where the server cannot say. */
 export function useTraced(): Traced[] {
@@ -73,8 +80,8 @@ export function useTraced(): Traced[] {
 }
 
 export function tracedText(it: Traced): string {
-  const name = it.name ?? it.comm ?? '';
-  return [name, it.process ?? it.pid ?? ''].filter((part) => part !== '').join(' ');
+  const name = it.program ?? '';
+  return [name, it.pid ?? ''].filter((part) => part !== '').join(' ');
 }
 
 export function SessionList(): JSX.Element {

@@ -43,7 +43,7 @@ export class CanvasSurface implements Surface {
 }
 
 /** Letters are about this wide; measuring each text would cost more than all else. */
-const kLetterPixels = 6.4;
+const kLetterPixels = 7;
 
 export function cut(text: string, room: number): string {
   const letters = Math.floor(room / kLetterPixels);

@@ -43,6 +43,18 @@ const highlight = HighlightStyle.define([
   { tag: tags.propertyName, class: 'word-property' },
 ]);
 
+/** The browser's own way to type over several lines leaves inline styles, which the page forbids. */
+const typeOver = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    const { main } = view.state.selection;
+    const lines = view.state.doc.lineAt(main.from).number !== view.state.doc.lineAt(main.to).number;
+    if (!lines || event.isComposing || event.inputType !== 'insertText' || event.data === null) return false;
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: 'input.type', scrollIntoView: true });
+    event.preventDefault();
+    return true;
+  },
+});
+
 const kKinds: Record<string, string> = {
   provider: 'namespace', field: 'property', function: 'function', keyword: 'keyword', aggregate: 'method',
   process: 'class', name: 'variable',
@@ -98,7 +110,7 @@ export function makeEditor(place: HTMLElement, text: string, language: Language,
     state: EditorState.create({
       doc: text,
       extensions: [
-        keys, lineNumbers(), history(), drawSelection(), bracketMatching(), closeBrackets(),
+        keys, typeOver, lineNumbers(), history(), drawSelection(), bracketMatching(), closeBrackets(),
         highlightActiveLine(), EditorView.lineWrapping, syntaxHighlighting(highlight), look,
         placeholder('from c in return("redis-server!*Command") group by c.function select c.function, count() every 1s'),
         languages.of(language === 'd' ? d : query), lint.of(makeLint()),

@@ -22,7 +22,8 @@ export class Session {
   rowsSeen = 0;
   /** Rows in each second, the newest last. */
   readonly spark: number[] = [];
-  private rowsAtBeat = 0;
+  /** Negative before the first beat: what came before it is no rate. */
+  private rowsAtBeat = -1;
   private lossAtInterval = 0;
 
   constructor(readonly id: string) {}
@@ -43,7 +44,7 @@ export class Session {
   }
 
   beat(): void {
-    this.spark.push(this.rowsSeen - this.rowsAtBeat);
+    if (this.rowsAtBeat >= 0) this.spark.push(this.rowsSeen - this.rowsAtBeat);
     this.rowsAtBeat = this.rowsSeen;
     if (this.spark.length > kSparkPoints) this.spark.shift();
   }

@@ -9,12 +9,12 @@ import { Where } from '../ask/where';
 export function Ask(): JSX.Element {
   return (
     <div class="ask">
-      <aside class="left" aria-label="Where"><Where /></aside>
+      <aside class="side-left" aria-label="Where"><Where /></aside>
       <section class="middle" aria-label="Question and answer">
         <Question />
         <Answer />
       </section>
-      <aside class="right" aria-label="Sessions"><SessionList /></aside>
+      <aside class="side-right" aria-label="Sessions"><SessionList /></aside>
     </div>
   );
 }

@@ -6,7 +6,7 @@ import { clock, count } from '../format';
 import type { Session } from '../model/session';
 import { store, useStore } from '../model/store';
 import { verdictOf } from '../model/verdict';
-import { byNewest, sessionName, tracedText, useTraced } from '../ask/session_list';
+import { byNewest, sessionName, useTraced, type Traced } from '../ask/session_list';
 import { Empty } from '../parts/empty';
 import { wordClass } from '../parts/loss_bar';
 import { Sparkline } from '../parts/sparkline';
@@ -23,7 +23,7 @@ function Line({ session }: { session: Session }): JSX.Element {
       <td class="name-cell">{(session.info?.targets ?? []).map(targetName).join(', ') || 'all processes'}</td>
       <td>{over ? '■ ended' : `● ${session.state}`}</td>
       <td class="right">{started ? clock(BigInt(started)) : '–'}</td>
-      <td><Sparkline points={session.spark} /></td>
+      <td class="spark-cell"><Sparkline points={session.spark} /></td>
       <td class="right">{count(session.rowsSeen)}</td>
       <td class={`right ${verdict.missed ? 'warn' : ''}`}>{count(verdict.missed)}</td>
       <td class={`right ${verdict.dropped ? 'warn' : ''}`}>{count(verdict.dropped)}</td>
@@ -32,6 +32,16 @@ function Line({ session }: { session: Session }): JSX.Element {
       <td class="do"><button onClick={() => void stop(session.id)} disabled={session.state === 'stopping'}>{over ? 'Forget' : 'Stop'}</button>
         <button onClick={() => open(session.id)}>Open</button></td>
     </tr>
+  );
+}
+
+function TracedLine({ it }: { it: Traced }): JSX.Element {
+  const sessions = it.sessions ?? [];
+  const notes = [it.recorded && 'recorded', it.residue && 'probes of a session that ended; clew detach removes them',
+                 sessions.some((one) => !one.alive) && 'a tracer is gone'].filter(Boolean).join(' · ');
+  return (
+    <tr><th scope="row">{it.program ?? '?'}</th><td class="right">{it.pid}</td><td class="right">{count(it.sites ?? 0)}</td>
+      <td class="right">{sessions.map((one) => one.tracer).join(' ') || '–'}</td><td class="wraps">{notes || '–'}</td></tr>
   );
 }
 
@@ -47,16 +57,18 @@ export function Sessions(): JSX.Element {
       ) : (
         <table class="numbers wide">
           <thead><tr><th scope="col">id</th><th scope="col">question</th><th scope="col">where</th><th scope="col">state</th><th scope="col" class="right">started</th>
-            <th scope="col">rows a second</th><th scope="col" class="right">rows</th><th scope="col" class="right">missed</th><th scope="col" class="right">dropped</th>
+            <th scope="col" class="spark-cell">rows a second</th><th scope="col" class="right">rows</th><th scope="col" class="right">missed</th><th scope="col" class="right">dropped</th>
             <th scope="col" class="right">lost</th><th scope="col">answer</th><th scope="col"><span class="unseen">actions</span></th></tr></thead>
           <tbody>{sessions.map((it) => <Line key={it.id} session={it} />)}</tbody>
         </table>
       )}
       <h2>Traced on this machine</h2>
       {traced.length === 0 ? <p class="hint">No process has probes now, or the server may not look.</p> : (
-        <table class="numbers"><thead><tr><th scope="col">process</th><th scope="col">facts</th></tr></thead>
-          <tbody>{traced.map((it, i) => <tr key={i}><th scope="row">{tracedText(it)}</th><td class="code facts-cell">{Object.entries(it)
-            .filter(([key]) => !['name', 'comm', 'process', 'pid'].includes(key)).map(([key, value]) => `${key} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`).join(' · ')}</td></tr>)}</tbody></table>
+        <table class="numbers">
+          <thead><tr><th scope="col">process</th><th scope="col" class="right">pid</th><th scope="col" class="right">sites</th>
+            <th scope="col" class="right">tracers</th><th scope="col">notes</th></tr></thead>
+          <tbody>{traced.map((it) => <TracedLine key={it.pid} it={it} />)}</tbody>
+        </table>
       )}
     </div>
   );

@@ -93,8 +93,8 @@ export function callsOf(steps: Step[]): Call[] {
   const calls: Call[] = [];
   steps.forEach((step, i) => {
     const before = calls[calls.length - 1];
-    if (before && before.step.function === step.function && before.depth === step.depth && before.step.unknown === step.unknown) before.last = i;
-    else calls.push({ first: i, last: i, depth: step.depth, step });
+    if (before && before.step.function === step.function && before.step.depth === step.depth && before.step.unknown === step.unknown) before.last = i;
+    else calls.push({ first: i, last: i, depth: step.depth + (step.inlined ? 1 : 0), step });
   });
   return calls;
 }

@@ -59,7 +59,7 @@ export function Bars({ shown }: { shown: Shown }): JSX.Element {
   if (bars.length === 0) return <Empty title="No row in this interval"><p>Bars appear when the traced functions run.</p></Empty>;
   return (
     <div class="scrolls">
-      <div class="chart-head"><MeasureChoice table={shown.table} fits={isMeasure} />
+      <div class="chart-head"><MeasureChoice table={shown.table} fits={isMeasure} chosen={index} />
         {all.length > bars.length && <span class="muted">the {kBarsMax} largest of {count(all.length)}</span>}</div>
       <Canvas draw={draw} height={height} label={`Bars of ${column.name}: ${bars.slice(0, 5).map((it) => `${it.name} ${number(it.value, column.unit)}`).join(', ')}`} />
       <details class="twin"><summary>The same as a table</summary><Grid rows={shown.rows} columns={shown.table.columns} label="The same as a table" /></details>

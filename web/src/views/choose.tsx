@@ -28,11 +28,11 @@ export function measureOf(table: Table, measure: string | null, fits: (column: C
   return aggregate >= 0 ? aggregate : table.find(fits);
 }
 
-export function MeasureChoice(props: { table: Table; fits: (column: Column) => boolean }): JSX.Element {
-  const { measure } = useUi();
+export function MeasureChoice(props: {
+  table: Table; fits: (column: Column) => boolean; chosen: number;
+}): JSX.Element {
   const fitting = props.table.columns.filter(props.fits);
-  const index = measureOf(props.table, measure, props.fits);
-  const chosen = props.table.columns[index]!;
+  const chosen = props.table.columns[props.chosen]!;
   if (fitting.length < 2) return <b class="measure">{chosen.approximate ? '≈ ' : ''}{chosen.name}</b>;
   return (
     <select aria-label="Column" value={chosen.name} onChange={(event) => change({ measure: event.currentTarget.value })}>

@@ -88,7 +88,7 @@ export function Flame({ shown }: { shown: Shown }): JSX.Element {
         <input id="search-flame" type="search" aria-label="Search functions in the graph" placeholder="search" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
         {matches && <span><b data-share={found / tree.total}>{percent(found / tree.total)}</b> <span class="muted">of {number(tree.total, unit)}</span></span>}
         <span class="space" />
-        {index >= 0 && table.mode !== 'events' && <MeasureChoice table={table} fits={isMeasure} />}
+        {index >= 0 && table.mode !== 'events' && <MeasureChoice table={table} fits={isMeasure} chosen={index} />}
         <Modes mode={mode} set={setMode} />
       </div>
       {mode === 'difference' && <Against others={others} other={other} set={setOtherName} />}

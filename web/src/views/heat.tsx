@@ -29,7 +29,7 @@ interface Place { left: number; wide: number; high: number }
 /** Columns keep their width until there are many, so that the map grows and does not jump. */
 function placeOf(model: Model, width: number, height: number): Place {
   const left = model.byValue ? 76 : Math.min(220, width * 0.25);
-  const columns = Math.max(model.columns.length, 60);
+  const columns = Math.max(model.columns.length, 40);
   return { left, wide: (width - left) / Math.min(columns, kColumnsMax), high: (height - kHead - kFoot) / Math.max(1, model.lanes.length) };
 }
 
@@ -91,13 +91,15 @@ function drawer(model: Model, log: boolean, cursor: number | null): Draw {
   };
 }
 
-interface Under { column: number; lane: number; x: number; y: number }
+interface Under { column: number; lane: number; x: number; y: number; width: number }
 
 function Tip({ model, under, unit }: { model: Model; under: Under; unit: string | undefined }): JSX.Element | null {
   const column = model.columns[under.column];
   const lane = model.lanes[under.lane];
   if (column === undefined) return null;
-  const style = { left: `${under.x + 14}px`, top: `${under.y + 10}px` };
+  const style = under.x > under.width - 300
+    ? { right: `${under.width - under.x + 14}px`, top: `${under.y + 10}px` }
+    : { left: `${under.x + 14}px`, top: `${under.y + 10}px` };
   if (!column) return <div class="tip" style={style}>no interval here</div>;
   const value = lane ? column.counts.get(lane.key) : undefined;
   const total = [...column.counts.values()].reduce((sum, it) => sum + it, 0);
@@ -136,7 +138,7 @@ export function Heat({ shown }: { shown: Shown }): JSX.Element {
     const place = placeOf(model, width, height);
     const i = Math.floor((x - place.left) / place.wide);
     if (i < 0 || i >= model.columns.length) return null;
-    return { column: i, lane: model.lanes.length - 1 - Math.floor((y - kHead) / place.high), x, y };
+    return { column: i, lane: model.lanes.length - 1 - Math.floor((y - kHead) / place.high), x, y, width };
   };
   const pick = (x: number, y: number, width: number): void => {
     const found = find(x, y, width);
@@ -151,7 +153,7 @@ export function Heat({ shown }: { shown: Shown }): JSX.Element {
   if (model.lanes.length === 0) return <Empty title="No value yet"><p>The map fills when the traced functions run.</p></Empty>;
   return (
     <div class="chart-and-table">
-      <div class="chart-head"><MeasureChoice table={table} fits={fits} />{byValue && <KeyChoice shown={shown} all="all rows together" />}
+      <div class="chart-head"><MeasureChoice table={table} fits={fits} chosen={index} />{byValue && <KeyChoice shown={shown} all="all rows together" />}
         <span class="space" /><Legend model={model} unit={byValue ? undefined : column.unit} />
         <label class="check"><input type="checkbox" checked={log} onChange={() => setLog(!log)} />log colour</label></div>
       <div class="over">

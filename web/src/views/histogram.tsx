@@ -64,7 +64,7 @@ export function Histogram({ shown }: { shown: Shown }): JSX.Element {
   usePicture(draw, kHeight);
   return (
     <div class="scrolls">
-      <div class="chart-head"><MeasureChoice table={shown.table} fits={isHistogram} /><KeyChoice shown={shown} all="all rows together" />
+      <div class="chart-head"><MeasureChoice table={shown.table} fits={isHistogram} chosen={index} /><KeyChoice shown={shown} all="all rows together" />
         <span class="muted">{count(total)} values</span></div>
       {sums.length === 0 ? <Empty title="No value in this interval"><p>Bars appear when the traced functions run.</p></Empty> : (
         <>

@@ -85,7 +85,8 @@ export function Grid({ rows, columns, follow = false, label }:
   const [place, setPlace] = useState({ top: 0, height: 600 });
   const atEnd = useRef(true);
   const look = (): void => {
-    const it = box.current!;
+    const it = box.current;
+    if (!it) return;
     atEnd.current = it.scrollTop + it.clientHeight >= it.scrollHeight - kRowPixels;
     setPlace({ top: it.scrollTop, height: it.clientHeight });
   };

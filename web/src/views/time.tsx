@@ -133,7 +133,7 @@ export function Time({ shown }: { shown: Shown }): JSX.Element {
   };
   return (
     <div class="chart-and-table">
-      <div class="chart-head"><MeasureChoice table={shown.table} fits={isMeasure} />
+      <div class="chart-head"><MeasureChoice table={shown.table} fits={isMeasure} chosen={index} />
         <span class="muted">{under >= 0 && series.times[under] !== undefined ? clock(BigInt(Math.round(series.times[under]! * 1e6)) * 1000n) : 'newest'}</span></div>
       <Legend series={series} unit={column.unit} under={under} />
       <div ref={place} class="plot" role="img" onClick={pick}
