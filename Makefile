@@ -6,13 +6,16 @@ PRESET ?= release
 FUZZ ?= 600
 KERNEL ?=
 
-.PHONY: all build test test-kernel soak check demo bench install packages format clean
+.PHONY: all build web test test-kernel soak check demo bench install packages format clean
 all: build
 
 build:  ## The command, at build/release/src/cmd/clew. PRESET=dev for another preset.
 	@tools/install_packages build
 	@cmake --preset $(PRESET) > /dev/null
 	@cmake --build --preset $(PRESET) -j $(JOBS)
+
+web:  ## The page of clew ui, web/dist, from web/src; needs node and npm. What it gives is committed.
+	@cd web && { [ -d node_modules ] || npm ci --no-progress; } && npx --no-install tsc --noEmit && node build.mjs
 
 test:  ## Installs what is needed, builds, runs every test.
 	@tools/install_packages build

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds web/dist from web/src: `node build.mjs [FOLDER]`. The same sources give the same bytes, also
-// of the gzipped files, which Clew embeds: node's zlib at level 9 writes no time and no name.
+// of the gzipped files, which Clew embeds: gzip -n writes no time and no name, and its bytes do not
+// depend on node's version. dist.sha256 has the sums of web/dist.
 import * as esbuild from 'esbuild';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { gzipSync } from 'node:zlib';
+import { createHash } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const dist = resolve(process.argv[2] ?? join(here, 'dist'));
@@ -20,7 +22,7 @@ const licences = bundled.map((name) => {
 
 const common = {
   bundle: true, minify: true, write: true, absWorkingDir: here, logLevel: 'warning',
-  target: ['chrome114', 'firefox115', 'safari16.4'], legalComments: 'none', charset: 'utf8',
+  target: 'es2022', legalComments: 'none', charset: 'utf8',
   jsx: 'automatic', jsxImportSource: 'preact', format: 'esm', external: ['./editor.js'],
 };
 await esbuild.build({ ...common, entryPoints: { app: 'src/main.tsx' }, outdir: dist });
@@ -35,8 +37,15 @@ const own = 'The page is Clew\'s own: SPDX-License-Identifier: Apache-2.0. It ha
 writeFileSync(join(dist, 'LICENSES.txt'), (own + licences).replaceAll(/[ \t]+$/gm, ''));
 for (const name of readdirSync(dist).sort()) {
   if (name === 'LICENSES.txt') continue;
-  const packed = gzipSync(readFileSync(join(dist, name)), { level: 9 });
-  packed[9] = 0xff;  // The system that packed it: unknown, so that all give the same bytes.
+  const packed = execFileSync('gzip', ['-9', '-n', '-c', join(dist, name)], { maxBuffer: 1 << 26 });
   writeFileSync(join(dist, `${name}.gz`), packed);
   console.log(name.padEnd(20), String(packed.length).padStart(7), 'bytes gzipped');
+}
+
+if (!process.argv[2]) {
+  const sums = readdirSync(dist).sort().map((name) => {
+    const sum = createHash('sha256').update(readFileSync(join(dist, name))).digest('hex');
+    return `${sum}  dist/${name}\n`;
+  });
+  writeFileSync(join(here, 'dist.sha256'), sums.join(''));
 }

@@ -59,7 +59,9 @@ const kPlain: Record<string, () => void> = {
 
 function leave(event: KeyboardEvent): void {
   if (ui.help) return change({ help: false });
-  if (isText(event.target) && !event.defaultPrevented) (document.activeElement as HTMLElement).blur();
+  if (!isText(event.target) || event.defaultPrevented) return;
+  const active = document.activeElement as HTMLElement | null;
+  ((active?.shadowRoot?.activeElement as HTMLElement | null) ?? active)?.blur();
 }
 
 function plain(event: KeyboardEvent): boolean {

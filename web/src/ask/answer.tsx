@@ -57,8 +57,8 @@ function Moment({ shown, ui }: { shown: Shown; ui: Ui }): JSX.Element {
       <span class={live && !ui.paused && ui.at === null ? 'good' : 'muted'} title={state}>{mark} <span class="roomy">{state}</span></span>
       {many && <button class="plain" aria-label="Earlier interval" title="[" onClick={() => step(-1)}>‹</button>}
       {interval && (
-        <span class="moment-time" title={`interval ${interval.number}: ${duration(Number(interval.end - interval.begin))}`}>
-          {clock(interval.begin)}{interval.partial ? ' partial' : ''}
+        <span class="moment-time" title={`${interval.partial ? 'partial ' : ''}interval ${interval.number}: ${duration(Number(interval.end - interval.begin))}`}>
+          {clock(interval.begin)}{interval.partial && <> ◐<span class="roomy"> partial</span></>}
         </span>
       )}
       {many && <button class="plain" aria-label="Later interval" title="]" disabled={ui.at === null} onClick={() => step(1)}>›</button>}

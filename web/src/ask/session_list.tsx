@@ -37,7 +37,7 @@ function Card({ session, chosen }: { session: Session; chosen: boolean }): JSX.E
         <span class="muted">{when(session)}</span>
       </div>
       <div class="muted card-where" title={targets}>{over ? '■ ended' : `● ${session.state}`}{targets && ` · ${targets}`}</div>
-      <Sparkline points={session.spark} />
+      {session.spark.length > 1 && <Sparkline points={session.spark} />}
       <dl class="card-facts">
         <div><dt>rows</dt><dd>{short(session.rowsSeen)}</dd></div>
         <div><dt>missed</dt><dd class={verdict.missed ? 'warn' : ''}>{short(verdict.missed)}</dd></div>

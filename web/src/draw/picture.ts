@@ -7,19 +7,24 @@ import { CanvasSurface, SvgSurface, type Surface } from './surface';
 
 export interface Picture { draw: Draw; height: number }
 
-let seen: Picture | null = null;
+/** As a view gives it; its height is computed when a file is made. */
+interface Seen { draw: Draw; height: number | (() => number) }
+
+let seen: Seen | null = null;
 
 /** Says what the view shows now. */
-export function usePicture(draw: Draw, height: number): void {
+export function usePicture(draw: Draw, height: Seen['height']): void {
   useEffect(() => {
-    const mine = { draw, height };
+    const mine: Seen = { draw, height };
     seen = mine;
     return () => { if (seen === mine) seen = null; };
   });
 }
 
 export function picture(): Picture | null {
-  return seen;
+  if (!seen) return null;
+  const { draw, height } = seen;
+  return { draw, height: typeof height === 'number' ? height : height() };
 }
 
 export const kWidth = 1200;

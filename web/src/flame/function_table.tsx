@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of a flame graph by what they take themselves.
 import type { JSX } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { count, number, percent } from '../format';
-import { functionsOf, type Stack } from './tree';
+import { functionsOf, type FunctionSum, type Stack } from './tree';
 
 const kRowsMax = 100;
+const kLaterMs = 50;
 
 export function FunctionTable(props: {
   stacks: Stack[]; total: number; unit: string | undefined; matches: ((name: string) => boolean) | null;
   chosen: string | null; onChoose: (name: string) => void;
 }): JSX.Element {
-  const all = useMemo(() => functionsOf(props.stacks), [props.stacks]);
+  const [all, setAll] = useState<FunctionSum[]>([]);
+  // The graph is drawn first.
+  useEffect(() => {
+    const timer = setTimeout(() => setAll(functionsOf(props.stacks)), kLaterMs);
+    return () => clearTimeout(timer);
+  }, [props.stacks]);
   const found = props.matches ? all.filter((it) => props.matches!(it.name)) : all;
   return (
     <>

@@ -16,9 +16,13 @@ export function layout(root: Node, width: number, both = false): Box[] {
     if (wide < kNarrowest) return;
     boxes.push({ node, x, width: wide, depth });
     if (!node.children) return;
-    const children = [...node.children.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-    const sum = children.reduce((total, it) => total + sizeOf(it, both), 0);
-    const inner = both && sum > 0 ? Math.min(scale, wide / sum) : scale;
+    let sum = 0;
+    if (both) node.children.forEach((it) => { sum += sizeOf(it, both); });
+    const inner = sum > 0 ? Math.min(scale, wide / sum) : scale;
+    // What is too narrow to be seen is at the right end, in any order.
+    const children: Node[] = [];
+    node.children.forEach((it) => { if (sizeOf(it, both) * inner >= kNarrowest) children.push(it); });
+    children.sort((a, b) => (a.name < b.name ? -1 : 1));
     let at = x;
     for (const child of children) {
       place(child, at, inner, depth + 1);

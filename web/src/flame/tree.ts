@@ -71,18 +71,18 @@ export function sandwichOf(stacks: Stack[], name: string): { callers: Node; call
 export interface FunctionSum { name: string; module: string; self: number; total: number }
 
 export function functionsOf(stacks: Stack[]): FunctionSum[] {
-  const sums = new Map<string, FunctionSum>();
-  for (const { frames, weight } of stacks) {
-    const seen = new Set<string>();
+  const sums = new Map<string, FunctionSum & { seenIn: number }>();
+  stacks.forEach(({ frames, weight }, number) => {
     frames.forEach((frame, i) => {
       const name = frameName(frame);
       let sum = sums.get(name);
-      if (!sum) sums.set(name, sum = { name, module: frame.module ?? '', self: 0, total: 0 });
+      if (!sum) sums.set(name, sum = { name, module: frame.module ?? '', self: 0, total: 0, seenIn: -1 });
       if (i === 0) sum.self += weight;
-      if (!seen.has(name)) sum.total += weight;
-      seen.add(name);
+      // Recursion counts once.
+      if (sum.seenIn !== number) sum.total += weight;
+      sum.seenIn = number;
     });
-  }
+  });
   return [...sums.values()].sort((a, b) => b.self - a.self || b.total - a.total);
 }
 

@@ -25,7 +25,7 @@ function costOf(session: Session): string {
   const losses = session.losses;
   const parts: string[] = [];
   if (losses?.cost?.share !== undefined) parts.push(`${percent(losses.cost.share)} of CPU time in probes`);
-  if (losses?.sites) parts.push(`${count(losses.sites)} sites`);
+  if (losses?.sites) parts.push(`${count(losses.sites)} ${losses.sites === 1 ? 'site' : 'sites'}`);
   if (losses?.attach_ms) parts.push(`armed in ${losses.attach_ms.toFixed(0)} ms`);
   if (losses?.stopped_ms) parts.push(`stopped ${losses.stopped_ms.toFixed(1)} ms`);
   return parts.join(' · ');

@@ -79,7 +79,7 @@ export function Flame({ shown }: { shown: Shown }): JSX.Element {
   const found = matches ? matching(tree, matches) : 0;
   const totals = mode === 'difference' && other ? { now: tree.total, other: tree.other } : null;
   usePicture((surface, width, height) => drawFlame(surface, layout(tree, width, totals !== null), height, { matches, totals, chosen: null, upwards: false }),
-             (deepest(layout(tree, 1160)) + 1) * kFramePixels);
+             () => (deepest(layout(tree, 1160)) + 1) * kFramePixels);
   if (stacks.length === 0) return <Empty title="No stack in this interval"><p>Frames appear when the traced functions run.</p></Empty>;
   const sandwich = mode === 'sandwich' && middle !== null ? sandwichOf(stacks, middle) : null;
   return (
