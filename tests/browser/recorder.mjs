@@ -25,7 +25,7 @@ int main(int count, char **words) {
 
 async function fromTheFault(world) {
   const { page, machine, ui, clew } = world;
-  if ((await api(ui, 'snaps')).status === 404) return console.log('     (this server has no snaps yet)');
+  if ((await api(ui, 'snaps')).status === 404) return 'this server has no snaps';
   const source = join(machine.folder, 'orders.c');
   const program = join(machine.folder, 'orders');
   writeFileSync(source, kProgram);

@@ -58,10 +58,12 @@ class Store {
   async refresh(): Promise<void> {
     if (this.refreshing) return;
     this.refreshing = true;
+    // What begins while the answer is on its way is not in it.
+    const asked = [...this.sessions.keys()];
     try {
       const { sessions } = await get<{ sessions: SessionInfo[] }>('sessions');
       const living = new Set(sessions.map((it) => it.id));
-      for (const id of this.sessions.keys()) if (!living.has(id)) this.sessions.delete(id);
+      for (const id of asked) if (!living.has(id)) this.sessions.delete(id);
       sessions.forEach((info) => this.know(info));
     } catch {
       // The link's state tells it.
