@@ -24,6 +24,7 @@ _clew_options() {
       --usdt --vocabulary -v --verbose" ;;
     explain) echo "$request --programs --code --run --for --json -v --verbose" ;;
     doctor) echo "-p --pid --stop --cluster --tenant --ca --certificate --key --credentials --cause --vocabulary --id --for --json -v --verbose" ;;
+    ui) echo "--port --no-open --allow-commands --page -v --verbose" ;;
     node) echo "$cluster --name --label --spill --roles -q --quiet -v --verbose" ;;
     root) echo "$cluster --store --keep --keep-bytes --otlp --otlp-header --prometheus --name --roles --lease -q --quiet -v --verbose" ;;
     key) echo "--show -v --verbose" ;;
@@ -70,7 +71,7 @@ _clew_value() {
     --as) mapfile -t COMPREPLY < <(compgen -W "mariadb postgresql redis sqlite" -- "$2") ;;
     --graph-of) mapfile -t COMPREPLY < <(compgen -W "slowest first last" -- "$2") ;;
     -o | --output | --spill | --from | --graph | --file | --vocabulary | --verbs | --ext | --source | --policy | --bundle | --gdb | \
-      --ca | --certificate | --key | --credentials | --store | --sign | --roles)
+      --ca | --certificate | --key | --credentials | --store | --sign | --roles | --page)
       mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
     *) return 1 ;;
   esac
@@ -81,11 +82,11 @@ _clew() {
   local verb="" word
   COMPREPLY=()
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | node | root | key | results | cluster | examples | ps | detach | log | bug-report | \
+    case "$word" in run | dtrace | record | snap | show | list | explain | doctor | ui | node | root | key | results | cluster | examples | ps | detach | log | bug-report | \
       cpu | exec | files | leaks | locks | net | offcpu | slow | sql | syscalls | throws | top) verb="$word" && break ;; esac
   done
   if [[ -z $verb ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor node root key results cluster examples ps detach log bug-report \
+    mapfile -t COMPREPLY < <(compgen -W "run dtrace record snap show list explain doctor ui node root key results cluster examples ps detach log bug-report \
       cpu exec files leaks locks net offcpu slow sql syscalls throws top --help --version" -- "$current")
     return
   fi

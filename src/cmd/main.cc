@@ -28,7 +28,7 @@ struct Verb {
   std::string_view summary;
 };
 
-constexpr std::array<Verb, 18> kVerbs = {{
+constexpr std::array<Verb, 19> kVerbs = {{
     {"run", run_verb, "answer a query about running processes"},
     {"dtrace", dtrace_verb, "run D scripts, as DTrace does"},
     {"record", record_verb, "have a command or process record what it does, for its first crash"},
@@ -36,6 +36,7 @@ constexpr std::array<Verb, 18> kVerbs = {{
     {"show", show_verb, "show what led to the crash, or to that moment"},
     {"list", list_verb, "show what can be traced"},
     {"explain", explain_verb, "show how a query would run"},
+    {"ui", ui_verb, "ask and look in a browser"},
     {"node", node_verb, "run queries of a cluster on this machine"},
     {"root", root_verb, "own the answers of a cluster's queries"},
     {"key", key_verb, "make a key to sign queries of a cluster with"},

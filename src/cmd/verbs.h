@@ -18,6 +18,7 @@ int doctor_verb(int argument_count, const char* const* arguments);
 int record_verb(int argument_count, const char* const* arguments);
 int snap_verb(int argument_count, const char* const* arguments);
 int show_verb(int argument_count, const char* const* arguments);
+int ui_verb(int argument_count, const char* const* arguments);
 int node_verb(int argument_count, const char* const* arguments);
 int root_verb(int argument_count, const char* const* arguments);
 int key_verb(int argument_count, const char* const* arguments);
