@@ -16,12 +16,12 @@ _clew_options() {
   case "$1" in
     run) echo "$request $output $cluster --wait --stand --otlp --otlp-header --prometheus" ;;
     dtrace) echo "-s -n -f -m -P -i -c -p -w -Z -q -F -o -x -b -l -h -G -v -e -S -V -C -D -U -I -H -L --ext \
-      --fuel --format --json --max-overhead --idle" ;;
+      --fuel --format --json --max-overhead --idle --no-destructive" ;;
     record) echo "-p --pid --policy --group -o --output --each --guards --no-cache --no-follow -q --quiet -v --verbose" ;;
     snap) echo "--group -o --output --json -v --verbose" ;;
     show) echo "--last --thread --source --bundle --gdb --json --together --across -i --interactive -v --verbose" ;;
     list) echo "$processes --file --types --sites --json --fields --values --tracepoints --kernel \
-      --usdt --vocabulary -v --verbose" ;;
+      --usdt --processes --vocabulary -v --verbose" ;;
     explain) echo "$request --programs --code --run --for --json -v --verbose" ;;
     doctor) echo "-p --pid --stop --cluster --tenant --ca --certificate --key --credentials --cause --vocabulary --id --for --json -v --verbose" ;;
     ui) echo "--port --no-open --allow-commands --page -v --verbose" ;;

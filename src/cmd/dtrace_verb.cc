@@ -33,12 +33,14 @@ constexpr int kJsonFlag = 258;
 constexpr int kFormatFlag = 259;
 constexpr int kOverheadFlag = 260;
 constexpr int kIdleFlag = 261;
+constexpr int kNoDestructiveFlag = 262;
 constexpr std::array kLongFlags = {
     option{"ext", required_argument, nullptr, kExtensionFlag},
     option{"fuel", required_argument, nullptr, kFuelFlag},
     option{"json", no_argument, nullptr, kJsonFlag},
     option{"idle", required_argument, nullptr, kIdleFlag},
     option{"max-overhead", required_argument, nullptr, kOverheadFlag},
+    option{"no-destructive", no_argument, nullptr, kNoDestructiveFlag},
     option{"format", required_argument, nullptr, kFormatFlag},
     option{nullptr, 0, nullptr, 0}};
 constexpr const char* kFlags = "+:aAb:c:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z3:6:";
@@ -48,7 +50,7 @@ void print_usage() {
              "usage: clew dtrace [-CeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path]\n"
              "           [-L path] [-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]\n"
              "           [--ext file] [--fuel instructions] [--format name | --json]\n"
-             "           [--max-overhead percent] [--idle time]\n"
+             "           [--max-overhead percent] [--idle time] [--no-destructive]\n"
              "           [-P provider [[predicate] action]]\n"
              "           [-m [provider:]module [[predicate] action]]\n"
              "           [-f [[provider:]module:]func [[predicate] action]]\n"
@@ -71,6 +73,7 @@ void print_help() {
       "  -c        start this command, and end when it ends\n"
       "  -p        this process; $target is its pid\n"
       "  -w        allow destructive actions\n"
+      "  --no-destructive  refuse them, also where a program has #pragma D option destructive\n"
       "  -Z        allow descriptions that match nothing\n"
       "  --ext     functions in C that the programs may call: FILE.c, FILE.o, or a name of the\n"
       "            library\n"
@@ -282,6 +285,8 @@ bool Reader::take(int flag) {
       return take_idle();
     case kOverheadFlag:
       return take_overhead();
+    case kNoDestructiveFlag:
+      return run([&] { request_.forbids_destructive = true; });
     case kJsonFlag:
       return run([&] { ask_for("json"); });
     case kFormatFlag:

@@ -133,7 +133,8 @@ void print_example(const Example& example, const ExampleArguments& arguments) {
     const nlohmann::json object = {{"name", example.name},
                                    {"file", example.path},
                                    {"question", example.question},
-                                   {"commands", example.commands}};
+                                   {"commands", example.commands},
+                                   {"text", example.text}};
     fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }

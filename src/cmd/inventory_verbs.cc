@@ -43,6 +43,7 @@ struct ListArguments {
   bool tracepoints = false;
   bool kernel = false;
   bool usdt = false;
+  bool processes = false;
 };
 
 void declare_list(CLI::App& app, ListArguments& arguments) {
@@ -70,6 +71,14 @@ void declare_list(CLI::App& app, ListArguments& arguments) {
   for (const char* other :
        {"--types", "--sites", "--fields", "--values", "--tracepoints", "--kernel"})
     usdt->excludes(app.get_option(other));
+  auto* processes = app.add_flag("--processes", arguments.processes,
+                                 "the processes that may be traced, and whose they are");
+  for (CLI::Option* const other : {usdt, fields, values, tracepoints, kernel})
+    processes->excludes(other);
+  for (const char* other : {"--file", "--types", "--sites"})
+    processes->excludes(app.get_option(other));
+  for (const char* other : kProcessOptions)
+    processes->excludes(app.get_option(other));
   // These are the same for all processes.
   for (CLI::Option* const one : {fields, values, tracepoints, kernel}) {
     for (const char* other : {"--file", "--types", "--sites"})
@@ -94,6 +103,7 @@ int list_verb(int argument_count, const char* const* arguments) {
   const engine::ListRequest& functions = parsed.functions;
   const engine::NameRequest names{.pattern = functions.pattern, .json = functions.json};
   if (parsed.fields) return print_or_report(engine::list_fields(names));
+  if (parsed.processes) return print_or_report(engine::list_processes(names));
   if (parsed.usdt) return print_or_report(engine::list_usdt(parsed.functions));
   if (parsed.kernel) return print_or_report(engine::list_kernel_events(names));
   std::vector<std::string> vocabularies = default_vocabularies();

@@ -41,6 +41,9 @@ Expected<std::string> list_tracepoints(const NameRequest& request,
 bool names_tracepoints(const std::string& pattern,
                        const std::vector<std::string>& vocabulary_paths);
 
+// Processes whose names match, and which this user may trace. No match is no error.
+Expected<std::string> list_processes(const NameRequest& request);
+
 // Processes with an arena, their sessions and residue.
 std::string list_traced(bool json);
 // Removes what dead sessions left in a process; `force` also live ones.

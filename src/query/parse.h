@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -29,6 +31,9 @@ struct Environment {
 // Errors: InvalidQuery with a rendered diagnostic (query/diagnostic.h) for the first thing that is
 // wrong, also for what "is not part of this version yet".
 Expected<Query> parse(const Text& text, const Environment& environment);
+
+// The words that begin clauses, and stand in them.
+std::span<const std::string_view> clause_words();
 
 // Lexes and parses only: whether the text is a query at all, whatever its names mean.
 Expected<void> check_syntax(const Text& text);

@@ -31,6 +31,10 @@ std::string shown_token(const Token& token) {
 
 }  // namespace
 
+std::span<const std::string_view> clause_words() {
+  return kClauseWords;
+}
+
 bool is_clause_word(std::string_view word) {
   for (const std::string_view candidate : kClauseWords) {
     if (same_word(word, candidate)) return true;

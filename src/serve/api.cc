@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock_ns.h"
 #include "serve/session_request.h"
 
 namespace clew::serve {
@@ -21,12 +22,6 @@ std::optional<Number> whole_number_of(std::string_view text) {
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
   if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
   return number;
-}
-
-Reply wrong_method(std::string_view methods) {
-  Reply reply = problem(Status::MethodNotAllowed, fmt::format("this takes {}", methods));
-  reply.headers.emplace_back("Allow", methods);
-  return reply;
 }
 
 // What is in front of the next slash, which is taken with it.
@@ -57,6 +52,9 @@ Answer Api::answer(const HttpRequest& request) {
   const std::string_view what = take_part(path);
   if (what == "stream" && path.empty())
     return request.method == "GET" ? stream_answer(request) : wrong_method("GET");
+  if (path.empty()) {
+    if (const auto asked = question_of(what, request, facts_)) return ask(*asked);
+  }
   if (what != "sessions") return problem(Status::NotFound, fmt::format("there is no '{}'", what));
   if (path.empty()) {
     if (request.method == "GET") return json_reply({{"sessions", sessions_.json()}});
@@ -73,6 +71,8 @@ Answer Api::answer(const HttpRequest& request) {
 Answer Api::start_session(const HttpRequest& request) {
   const Expected<SessionRequest> wanted = session_request(request.body);
   if (!wanted) return problem(Status::BadRequest, wanted.error().message);
+  if (wanted->has_command && !facts_.commands_allowed)
+    return problem(Status::Forbidden, "commands are started only with --allow-commands");
   if (sessions_.living() >= kLivingMax) {
     return problem(Status::TooManyRequests,
                    fmt::format("{} sessions run; stop one first", kLivingMax));
@@ -98,13 +98,32 @@ Answer Api::one_session(const HttpRequest& request, uint32_t number) {
   return reply;
 }
 
+Answer Api::ask(const Asked& asked) {
+  if (const auto* const reply = std::get_if<Reply>(&asked)) return *reply;
+  constexpr size_t kAtOnceMax = 16;
+  if (running_.size() >= kAtOnceMax)
+    return problem(Status::Unavailable, "too much is asked at the same time");
+  const auto& question = std::get<Question>(asked);
+  const uint32_t child = ++last_child_;
+  channel_.tell({FrameKind::Start, child, question.task});
+  running_.emplace(child, Running{.reply = question.reply, .begun_ns = clock_ns(CLOCK_MONOTONIC)});
+  return ReplyLater{child};
+}
+
 void Api::cancel(uint32_t child) {
-  if (asked_.contains(child)) channel_.tell({FrameKind::Stop, child, {}});
+  if (running_.contains(child)) channel_.tell({FrameKind::Stop, child, {}});
+}
+
+void Api::beat() {
+  constexpr int64_t kLongestNs = 60'000'000'000;
+  const int64_t now = clock_ns(CLOCK_MONOTONIC);
+  for (const auto& [child, running] : running_)
+    if (now - running.begun_ns > kLongestNs) cancel(child);
 }
 
 void Api::take(const Frame& frame) {
-  const auto asked = asked_.find(frame.child);
-  if (asked != asked_.end()) return take_of_asked(frame, asked->second);
+  const auto running = running_.find(frame.child);
+  if (running != running_.end()) return take_of_running(frame, running->second);
   if (sessions_.has(frame.child) && !frame.fields.empty()) take_of_session(frame);
 }
 
@@ -123,18 +142,21 @@ void Api::take_of_session(const Frame& frame) {
   }
 }
 
-void Api::take_of_asked(const Frame& frame, Asked& asked) {
-  constexpr size_t kAnswerBytesMax = 4 << 20;
-  const std::string& text = frame.fields.empty() ? asked.why : frame.fields[0];
-  if (frame.kind == FrameKind::Output && asked.output.size() < kAnswerBytesMax)
-    asked.output += text;
-  if (frame.kind == FrameKind::Messages && asked.messages.size() < kAnswerBytesMax)
-    asked.messages += text;
+void Api::take_of_running(const Frame& frame, Running& running) {
+  constexpr size_t kKeptBytesMax = 4 << 20;
+  CommandResult& result = running.result;
+  const std::string text = frame.fields.empty() ? std::string() : frame.fields[0];
+  const bool is_output = frame.kind == FrameKind::Output;
+  std::string& kept = is_output ? result.output : result.messages;
+  if (is_output || frame.kind == FrameKind::Messages) {
+    const size_t room = kKeptBytesMax - kept.size();
+    result.is_cut |= is_output && text.size() > room;
+    kept += text.substr(0, room);
+  }
   if (frame.kind != FrameKind::Ended) return;
-  asked.status = text;
-  if (frame.fields.size() > 1) asked.why = frame.fields[1];
-  const Reply reply = asked.make(asked);
-  asked_.erase(frame.child);
+  result.status = text;
+  const Reply reply = running.reply(result);
+  running_.erase(frame.child);
   if (tell_) tell_(frame.child, reply);
 }
 

@@ -41,7 +41,8 @@ class FrontLoop {
       : channel_(std::move(parts.channel)),
         page_(std::move(parts.page)),
         listener_(std::move(parts.listener)),
-        token_(std::move(parts.token)) {}
+        token_(std::move(parts.token)),
+        facts_(std::move(parts.facts)) {}
 
   Expected<void> run() {
     server_ = CLEW_TRY(HttpServer::start(listener_, {api_, lines_, page_, token_}));
@@ -60,6 +61,7 @@ class FrontLoop {
     if (clock_ns(CLOCK_MONOTONIC) >= next_beat_ns_) {
       next_beat_ns_ += kBeatNs;
       server_->beat();
+      api_.beat();
     }
     server_->turn();
     return channel_.flush();
@@ -83,11 +85,12 @@ class FrontLoop {
   }
 
   Channel channel_;
-  Lines lines_{kLinesBytesMax};
-  Api api_{channel_, lines_};
   Page page_;
   FileDescriptor listener_;
   std::string token_;
+  ServerFacts facts_;
+  Lines lines_{kLinesBytesMax};
+  Api api_{channel_, lines_, facts_};
   std::unique_ptr<HttpServer> server_;
   int64_t next_beat_ns_ = 0;
 };

@@ -19,6 +19,7 @@ struct FrontParts {
   FileDescriptor listener;
   Page page;
   std::string token;
+  ServerFacts facts;
 };
 // Serves until the keeper is gone. Errors: what the keeper says is no sense.
 Expected<void> serve_browsers(FrontParts parts);

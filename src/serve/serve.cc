@@ -107,13 +107,17 @@ Expected<void> serve(const Settings& settings, int stop_descriptor,
   if (front < 0) return no_socket("fork");
   if (front == 0) {
     ours.reset();
-    be_front({Channel(std::move(theirs)), std::move(listener.socket), std::move(page), token});
+    be_front({.channel = Channel(std::move(theirs)),
+              .listener = std::move(listener.socket),
+              .page = std::move(page),
+              .token = token,
+              .facts = settings.facts});
   }
   theirs.reset();
   listener.socket.reset();
   ready(fmt::format("http://127.0.0.1:{}/#token={}", listener.port, token));
   Expected<void> kept =
-      Keeper(Channel(std::move(ours)), {.commands_allowed = settings.commands_allowed})
+      Keeper(Channel(std::move(ours)), {.commands_allowed = settings.facts.commands_allowed})
           .run(stop_descriptor);
   (void)waitpid(front, nullptr, 0);  // It sees that we have left.
   return kept;

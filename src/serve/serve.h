@@ -15,13 +15,14 @@
 
 #include "base/error.h"
 #include "base/file_descriptor.h"
+#include "serve/questions.h"
 
 namespace clew::serve {
 
 struct Settings {
-  uint16_t port = 0;              // 0: a free one.
-  bool commands_allowed = false;  // --allow-commands
-  std::string page_folder{};      // Instead of the page that is built in.
+  uint16_t port = 0;  // 0: a free one.
+  ServerFacts facts{};
+  std::string page_folder{};  // Instead of the page that is built in.
 };
 
 inline constexpr uint16_t kUsualPort = 7417;

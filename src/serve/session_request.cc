@@ -83,6 +83,7 @@ class RequestReader {
     constexpr size_t kWordsMax = 24;
     if (!words.is_array() || words.empty() || words.size() > kWordsMax)
       return not_understood(fmt::format("'command' is a list of 1 to {} words", kWordsMax));
+    request_.has_command = true;
     Json shown = Json::array();
     for (const Json& word : words) {
       if (!word.is_string()) return not_understood("a word of 'command' is a text");

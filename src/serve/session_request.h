@@ -15,7 +15,8 @@ struct SessionRequest {
   std::string language;            // The task of a session: query or d.
   std::vector<std::string> words;  // Of the task, see task.h.
   output::Json asked;              // As it was understood, to be shown.
-  size_t at = 0;                   // Where the cursor is, of `complete`.
+  bool has_command = false;
+  size_t at = 0;  // Where the cursor is, of `complete`.
 };
 
 // Errors: it is no such object; the message says what is wrong.

@@ -18,6 +18,7 @@ enum class Use : uint8_t {
   Flag,     // --name
   Program,  // One more word of the command that is started and traced.
   Text,     // The text of a query, which is no file's name.
+  Plain,    // An argument that is no option.
   Script,   // The text of a script, on standard input.
 };
 
@@ -54,9 +55,37 @@ constexpr std::array kDtraceWords = {
     WordRule{"max-overhead", Use::Option, "--max-overhead"},
 };
 
+// What is asked without tracing.
+constexpr std::array kTextWords = {
+    WordRule{"text", Use::Text},
+    WordRule{"pid", Use::Option, "--pid"},
+    WordRule{"name", Use::Option, "--name"},
+};
+constexpr std::array kScriptWords = {
+    WordRule{"text", Use::Script},
+    WordRule{"pid", Use::Option, "-p"},
+};
+constexpr std::array kListWords = {
+    WordRule{"pattern", Use::Plain},
+    WordRule{"pid", Use::Option, "--pid"},
+    WordRule{"name", Use::Option, "--name"},
+};
+constexpr std::array kPidWord = {WordRule{"pid", Use::Option, "--pid"}};
+constexpr std::array kPlainWords = {WordRule{"word", Use::Plain}};
+constexpr std::array<std::string_view, 2> kExplain = {"explain", "--json"};
+constexpr std::array<std::string_view, 5> kCompile = {"dtrace", "-e", "-S", "-s", "/dev/stdin"};
+constexpr std::array<std::string_view, 2> kList = {"list", "--json"};
+constexpr std::array<std::string_view, 3> kProcesses = {"list", "--json", "--processes"};
+constexpr std::array<std::string_view, 2> kDoctor = {"doctor", "--json"};
+constexpr std::array<std::string_view, 2> kPs = {"ps", "--json"};
+constexpr std::array<std::string_view, 2> kExamples = {"examples", "--json"};
+
 constexpr std::array kTasks = {
-    TaskRule{"query", kRun, kRunWords, true},
-    TaskRule{"d", kDtrace, kDtraceWords, true},
+    TaskRule{"query", kRun, kRunWords, true},        TaskRule{"d", kDtrace, kDtraceWords, true},
+    TaskRule{"explain-query", kExplain, kTextWords}, TaskRule{"explain-d", kCompile, kScriptWords},
+    TaskRule{"functions", kList, kListWords},        TaskRule{"processes", kProcesses, {}},
+    TaskRule{"machine", kDoctor, kPidWord},          TaskRule{"traced", kPs, {}},
+    TaskRule{"examples", kExamples, kPlainWords},
 };
 
 // As a shell reads it, and split_command() of the verbs.
@@ -74,9 +103,11 @@ std::string option_word(std::string_view option, std::string_view value) {
 
 class CommandMaker {
  public:
-  explicit CommandMaker(const TaskRule& task) {
+  CommandMaker(const TaskRule& task, const TaskRules& rules) {
     command_.is_session = task.is_session;
     command_.words.assign(task.verb.begin(), task.verb.end());
+    const bool is_script = task.name == "d" && !rules.commands_allowed;
+    if (is_script) command_.words.emplace_back("--no-destructive");
   }
 
   void take(const WordRule& rule, std::string_view value) {
@@ -93,7 +124,10 @@ class CommandMaker {
         return;
       case Use::Text:
         // A line's end is in no file's name that anybody wants to have read.
-        text_ = std::string(value) + "\n";
+        plain_.push_back(std::string(value) + "\n");
+        return;
+      case Use::Plain:
+        plain_.emplace_back(value);
         return;
       case Use::Script:
         command_.input = value;
@@ -103,7 +137,8 @@ class CommandMaker {
 
   Command done() {
     if (!program_.empty()) command_.words.push_back(option_word(program_option_, program_));
-    if (!text_.empty()) command_.words.insert(command_.words.end(), {"--", text_});
+    if (!plain_.empty()) command_.words.emplace_back("--");
+    command_.words.insert(command_.words.end(), plain_.begin(), plain_.end());
     return std::move(command_);
   }
 
@@ -111,7 +146,7 @@ class CommandMaker {
   Command command_;
   std::string_view program_option_;
   std::string program_;
-  std::string text_;
+  std::vector<std::string> plain_;  // Behind all options.
 };
 
 }  // namespace
@@ -121,7 +156,7 @@ Expected<Command> command_of(const std::vector<std::string>& fields, const TaskR
   const auto* const task = std::find_if(kTasks.begin(), kTasks.end(),
                                         [&](const TaskRule& one) { return one.name == name; });
   if (task == kTasks.end()) return fail(ErrorCode::Refused, "there is no such task");
-  CommandMaker maker(*task);
+  CommandMaker maker(*task, rules);
   for (const std::string& field : std::span(fields).subspan(1)) {
     const size_t equals = std::min(field.find('='), field.size());
     const std::string_view word = std::string_view(field).substr(0, equals);

@@ -24,6 +24,8 @@ struct TaskRules {
 
 // `fields`: the name of the task and its words, each "name=value".
 //   query, d: a session: text, pid, name, command (a word each), for, max-overhead, follow
+//   explain-query, explain-d: what it would do: text, pid, name
+//   functions: pid, name, pattern; processes; machine: pid; traced; examples: word
 // Errors: there is no such task, a word is not one of its, or commands are not allowed.
 Expected<Command> command_of(const std::vector<std::string>& fields, const TaskRules& rules);
 

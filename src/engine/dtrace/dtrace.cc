@@ -318,7 +318,8 @@ Expected<void> DtraceRun::enable() {
   if (script.clauses.empty()) return fail(ErrorCode::NotFound, "no probes matched");
   CLEW_TRY(check_sizes());
   CLEW_TRY(check_processor());
-  if (script.is_destructive && !script.options.is_set("destructive")) {
+  const bool may_destroy = script.options.is_set("destructive") && !request_.forbids_destructive;
+  if (script.is_destructive && !may_destroy) {
     return fail(ErrorCode::Refused, "could not enable tracing: Destructive actions not allowed");
   }
   const auto refused = [](const Error& error) {

@@ -40,10 +40,11 @@ struct DtraceRequest {
   std::vector<std::string> preprocessor_arguments;           // -D -I -U -H
   // -h: a header for the builder of a program; -G: an object for it, `arguments` are its objects.
   enum class Product : uint8_t { Trace, Header, Object } product = Product::Trace;
-  bool is_list = false;       // -l
-  bool is_verbose = false;    // -v
-  bool compile_only = false;  // -e
-  bool disassemble = false;   // -S
+  bool is_list = false;              // -l
+  bool is_verbose = false;           // -v
+  bool compile_only = false;         // -e
+  bool forbids_destructive = false;  // --no-destructive, whatever the programs say.
+  bool disassemble = false;          // -S
 };
 
 // Runs it to its end, or until `stop_descriptor` is readable. The exit status: 0, that of exit(n),
