@@ -46,13 +46,11 @@ TEST(ServeLines, ThatAreGoneAreCountedBySession) {
     lines.add(1, LineKind::Plain, "\"line\":1");
     lines.add(2, LineKind::Plain, "\"line\":2");
   }
-  EXPECT_THAT(all_lines(lines, 0),
-              ElementsAre(R"({"n":4,"gap":{"id":"s1","lines":2}})",
-                          R"({"n":4,"gap":{"id":"s2","lines":2}})", R"({"n":5,"line":1})",
-                          R"({"n":6,"line":2})"));
-  EXPECT_THAT(all_lines(lines, 3),
-              ElementsAre(R"({"n":4,"gap":{"id":"s2","lines":1}})", R"({"n":5,"line":1})",
-                          R"({"n":6,"line":2})"));
+  EXPECT_THAT(all_lines(lines, 0), ElementsAre(R"({"n":4,"gap":{"id":"s1","lines":2}})",
+                                               R"({"n":4,"gap":{"id":"s2","lines":2}})",
+                                               R"({"n":5,"line":1})", R"({"n":6,"line":2})"));
+  EXPECT_THAT(all_lines(lines, 3), ElementsAre(R"({"n":4,"gap":{"id":"s2","lines":1}})",
+                                               R"({"n":5,"line":1})", R"({"n":6,"line":2})"));
 }
 
 TEST(ServeLines, ThatAPageNeedsAreKeptWhileTheirSessionIs) {
@@ -66,8 +64,8 @@ TEST(ServeLines, ThatAPageNeedsAreKeptWhileTheirSessionIs) {
               ElementsAre(R"({"n":2,"columns":[]})", R"({"n":3,"state":"running"})",
                           R"({"n":4,"gap":{"id":"s1","lines":1}})", R"({"n":5,"rows":[2]})"));
   lines.forget(1);
-  EXPECT_THAT(all_lines(lines, 0), ElementsAre(R"({"n":4,"gap":{"id":"s1","lines":2}})",
-                                               R"({"n":5,"rows":[2]})"));
+  EXPECT_THAT(all_lines(lines, 0),
+              ElementsAre(R"({"n":4,"gap":{"id":"s1","lines":2}})", R"({"n":5,"rows":[2]})"));
 }
 
 TEST(ServeLines, AreGivenOrCountedOnceToAReaderOfAnySpeed) {
@@ -106,8 +104,8 @@ TEST(ServeLines, OfAnotherNumberingAreThoseFromNowOn) {
 // --- frame.h
 
 TEST(ServeFrames, AreTakenAsTheyWereMadeHoweverTheyCome) {
-  const std::string bytes = to_bytes({FrameKind::Start, 7, {"query", "text=x", ""}}) +
-                            to_bytes({FrameKind::Stop, 8, {}});
+  const std::string bytes =
+      to_bytes({FrameKind::Start, 7, {"query", "text=x", ""}}) + to_bytes({FrameKind::Stop, 8, {}});
   FrameReader reader;
   std::vector<Frame> frames;
   for (const char c : bytes) {
@@ -275,9 +273,10 @@ TEST(ServeStreams, LeaveOutWhatWouldBreakAnothers) {
 
 TEST(ServeDiagnostics, HavePlacesInUnitsOfAnEditorAndAFix) {
   const std::string text = "from é😀 in x\n where c.functoin > 1";
-  const auto list = diagnostics_of(
-      text, "query:2:10: error: x exports no 'functoin'; did you mean 'function'?\n"
-            " where c.functoin > 1\n         ^~~~~~~~\n");
+  const auto list =
+      diagnostics_of(text,
+                     "query:2:10: error: x exports no 'functoin'; did you mean 'function'?\n"
+                     " where c.functoin > 1\n         ^~~~~~~~\n");
   ASSERT_EQ(list.size(), 1U);
   EXPECT_EQ(list[0]["line"], 2);
   EXPECT_EQ(list[0]["from"], 23);  // 14 units of the first line: é is one, the face is two.
