@@ -2,13 +2,16 @@
 // clew ui: the page in a browser.
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "cmd/console.h"
+#include "cmd/open_browser.h"
 #include "cmd/parse_arguments.h"
 #include "cmd/verbs.h"
 #include "ledger/who.h"
@@ -42,6 +45,16 @@ void print_url(const std::string& url) {
   (void)std::fflush(stdout);
 }
 
+// To a shell on another machine: how the browser gets here.
+void print_way(const std::string& url) {
+  const char* const connection = std::getenv("SSH_CONNECTION");  // NOLINT(concurrency-mt-unsafe)
+  const size_t colon = url.rfind(':', url.find('#'));
+  if (connection == nullptr || colon == std::string::npos) return;
+  const std::string port = url.substr(colon + 1, url.find('/', colon) - colon - 1);
+  fmt::print(stderr, "from your own machine first: ssh -L {0}:127.0.0.1:{0} {1}\n", port,
+             output::about_here("").host);
+}
+
 }  // namespace
 
 int ui_verb(int argument_count, const char* const* arguments) {
@@ -59,7 +72,15 @@ int ui_verb(int argument_count, const char* const* arguments) {
   facts.user = ledger::user_name(geteuid());
   const Expected<FileDescriptor> stop = signals_as_descriptor(ReaderGone::GoesOn);
   if (!stop) return report(stop.error());
-  const Expected<void> served = serve::serve(parsed.settings, stop->get(), print_url);
+  std::optional<BrowserFile> file;
+  const auto tell = [&](const std::string& url) {
+    print_url(url);
+    print_way(url);
+    if (parsed.no_open || isatty(STDOUT_FILENO) == 0) return;
+    if (auto made = BrowserFile::make(url)) file.emplace(std::move(*made));
+    if (file && !file->open()) fmt::print(stderr, "clew: no browser could be opened\n");
+  };
+  const Expected<void> served = serve::serve(parsed.settings, stop->get(), tell);
   return served ? kExitAnswered : report(served.error());
 }
 
