@@ -81,7 +81,7 @@ Answer Api::start_session(const HttpRequest& request) {
   Frame frame{FrameKind::Start, number, {wanted->language}};
   frame.fields.insert(frame.fields.end(), wanted->words.begin(), wanted->words.end());
   channel_.tell(frame);
-  sessions_.begin(number, wanted->asked);
+  sessions_.begin(number, *wanted->asked);
   return json_reply(sessions_.json(number), Status::Created);
 }
 

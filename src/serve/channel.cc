@@ -21,8 +21,8 @@ tl::unexpected<Error> other_end_gone() {
 
 }  // namespace
 
-short Channel::events() const {
-  return static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT);
+int16_t Channel::events() const {
+  return static_cast<int16_t>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT);
 }
 
 void Channel::tell(const Frame& frame) {

@@ -17,7 +17,7 @@ class Channel {
 
   [[nodiscard]] int descriptor() const { return socket_.get(); }
   // Of poll(2): what is waited for there.
-  [[nodiscard]] short events() const;
+  [[nodiscard]] int16_t events() const;
   // So much waits to be written that whoever makes more had better wait.
   [[nodiscard]] bool is_full() const { return unsent_.size() > kUnsentBytesMax; }
 

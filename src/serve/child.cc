@@ -59,7 +59,7 @@ Expected<FileDescriptor> input_of(const std::string& text) {
   (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
   sigset_t none;
   (void)sigemptyset(&none);
-  (void)sigprocmask(SIG_SETMASK, &none, nullptr);
+  (void)pthread_sigmask(SIG_SETMASK, &none, nullptr);
   if (getppid() != parent) _exit(kExitCannotRun);  // It was killed before we could ask.
   for (int i = 0; i < 3; ++i)
     (void)dup2(standard.at(static_cast<size_t>(i)), i);
@@ -76,6 +76,7 @@ Expected<Child> Child::start(const Command& command) {
   std::vector<std::string> words{"clew"};
   words.insert(words.end(), command.words.begin(), command.words.end());
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words)
     pointers.push_back(word.data());
   pointers.push_back(nullptr);

@@ -96,7 +96,7 @@ std::optional<Reply> refusal_of(const HttpRequest& request, std::string_view tok
 }
 
 const std::vector<std::pair<std::string, std::string>>& security_headers() {
-  static const std::vector<std::pair<std::string, std::string>> headers = {
+  static const std::vector<std::pair<std::string, std::string>> kHeaders = {
       {"Content-Security-Policy",
        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
        "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -105,7 +105,7 @@ const std::vector<std::pair<std::string, std::string>>& security_headers() {
       {"Referrer-Policy", "no-referrer"},
       {"Cross-Origin-Opener-Policy", "same-origin"},
       {"Cross-Origin-Resource-Policy", "same-origin"}};
-  return headers;
+  return kHeaders;
 }
 
 }  // namespace clew::serve

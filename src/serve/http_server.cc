@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -137,6 +137,7 @@ struct Callbacks {
                    fmt::format("a request has at most {} bytes", kBodyBytesMax));
   }
 
+  // NOLINTNEXTLINE(readability-function-size)  As libmicrohttpd calls it.
   static MHD_Result handle(void* self, MHD_Connection* connection, const char* path,
                            const char* method, const char*, const char* data, size_t* size,
                            void** context) {
@@ -190,7 +191,7 @@ struct Callbacks {
     const std::string& bytes = *static_cast<Body*>(self)->bytes;
     const size_t count = std::min<size_t>(most, bytes.size() - std::min<size_t>(at, bytes.size()));
     if (count == 0) return MHD_CONTENT_READER_END_OF_STREAM;
-    std::memcpy(to, bytes.data() + at, count);
+    std::copy_n(bytes.data() + at, count, to);
     return static_cast<ssize_t>(count);
   }
   static void free_body(void* self) { const std::unique_ptr<Body> gone(static_cast<Body*>(self)); }
@@ -237,7 +238,7 @@ struct Callbacks {
       const bool is_written = stream.line == nullptr || stream.at == stream.line->size();
       if (is_written && !next_line(stream)) break;
       const size_t count = std::min(most - filled, stream.line->size() - stream.at);
-      std::memcpy(to + filled, stream.line->data() + stream.at, count);
+      std::copy_n(stream.line->data() + stream.at, count, to + filled);
       stream.at += count;
       filled += count;
     }

@@ -104,9 +104,11 @@ bool Keeper::pass_on(FrameKind kind, uint32_t number, Kept& kept) {
 
 // What it wrote last is in the pipes, which a process that it has started may hold open.
 void Keeper::bury(uint32_t number, Kept& kept) {
-  for (const FrameKind kind : {FrameKind::Output, FrameKind::Messages})
-    for (int reads = 0; reads < kLastReadsMax && pass_on(kind, number, kept); ++reads) {
-    }
+  for (const FrameKind kind : {FrameKind::Output, FrameKind::Messages}) {
+    int reads = 0;
+    while (reads < kLastReadsMax && pass_on(kind, number, kept))
+      ++reads;
+  }
   channel_.tell({FrameKind::Ended, number, {kept.child.status()}});
 }
 

@@ -129,7 +129,7 @@ std::vector<std::string> text_task(const std::string& task, const SessionRequest
 }
 
 Asked check_question(const SessionRequest& wanted) {
-  const std::string text = wanted.asked["text"].get<std::string>();
+  const std::string text = wanted.asked->at("text").get<std::string>();
   return Question{
       text_task("explain-" + wanted.language, wanted), [text](const CommandResult& result) {
         if (result.status.starts_with("signal") || result.status == "refused")
@@ -141,7 +141,7 @@ Asked check_question(const SessionRequest& wanted) {
 }
 
 Asked explain_question(const SessionRequest& wanted) {
-  const std::string text = wanted.asked["text"].get<std::string>();
+  const std::string text = wanted.asked->at("text").get<std::string>();
   return Question{text_task("explain-" + wanted.language, wanted),
                   [text, is_script = wanted.language == "d"](const CommandResult& result) {
                     const Json raw = is_script ? Json::array({{{"text", result.output}}})
@@ -181,7 +181,7 @@ Json process_items(const CompletionPlace& place, const Json& processes) {
 }
 
 Asked complete_question(const SessionRequest& wanted) {
-  const std::string text = wanted.asked["text"].get<std::string>();
+  const std::string text = wanted.asked->at("text").get<std::string>();
   const CompletionPlace place = place_in(text, byte_offset(text, wanted.at));
   if (place.kind != CompletionPlace::Kind::Function)
     return completion_reply(text, place, word_items(place, text));

@@ -81,7 +81,7 @@ Expected<Listener> listen_at_asked(uint16_t port) {
 [[noreturn]] void be_front(FrontParts parts) {
   sigset_t signals;
   (void)sigfillset(&signals);
-  (void)sigprocmask(SIG_BLOCK, &signals, nullptr);
+  (void)pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   if (const Expected<void> given_up = give_up_rights(); !given_up) {
     fmt::print(stderr, "clew: error: {}\n", given_up.error().message);
     _exit(EXIT_FAILURE);

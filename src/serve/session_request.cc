@@ -41,7 +41,8 @@ class RequestReader {
       return not_understood("'language' is query or d");
     const std::string text = CLEW_TRY(text_member(body, "text"));
     add("text", text);
-    request_.asked = {{"text", text}, {"language", request_.language}, {"targets", Json::array()}};
+    request_.asked = std::make_shared<Json>(
+        Json{{"text", text}, {"language", request_.language}, {"targets", Json::array()}});
     if (body.contains("targets")) CLEW_TRY(read_targets(body["targets"]));
     if (body.contains("options")) CLEW_TRY(read_options(body["options"]));
     if (body.contains("at") && body["at"].is_number_unsigned())
@@ -75,7 +76,7 @@ class RequestReader {
     } else {
       return not_understood("a target is an object with one of pid, name, command");
     }
-    request_.asked["targets"].push_back({{kind, value}});
+    (*request_.asked)["targets"].push_back({{kind, value}});
     return {};
   }
 
@@ -90,7 +91,7 @@ class RequestReader {
       add("command", word.get<std::string>());
       shown.push_back(word);
     }
-    request_.asked["targets"].push_back({{"command", shown}});
+    (*request_.asked)["targets"].push_back({{"command", shown}});
     return {};
   }
 
@@ -101,13 +102,13 @@ class RequestReader {
       const std::string value = CLEW_TRY(text_member(options, name));
       if (value.empty()) continue;
       add(task_word, value);
-      request_.asked["options"][name] = value;
+      (*request_.asked)["options"][name] = value;
     }
     if (!options.contains("follow")) return {};
     if (!options["follow"].is_boolean()) return not_understood("'follow' is true or false");
     if (!options["follow"].get<bool>()) return {};
     add("follow", "");
-    request_.asked["options"]["follow"] = true;
+    (*request_.asked)["options"]["follow"] = true;
     return {};
   }
 

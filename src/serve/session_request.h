@@ -3,6 +3,7 @@
 // text, language, targets and options. Nothing but what is understood is passed on.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,9 @@
 namespace clew::serve {
 
 struct SessionRequest {
-  std::string language;            // The task of a session: query or d.
-  std::vector<std::string> words;  // Of the task, see task.h.
-  output::Json asked;              // As it was understood, to be shown.
+  std::string language;                 // The task of a session: query or d.
+  std::vector<std::string> words;       // Of the task, see task.h.
+  std::shared_ptr<output::Json> asked;  // As it was understood, to be shown.
   bool has_command = false;
   size_t at = 0;  // Where the cursor is, of `complete`.
 };

@@ -45,7 +45,7 @@ std::string message_of(const Json& error) {
 void Sessions::begin(uint32_t number, const Json& asked) {
   forget_oldest();
   Session& session = all_[number];
-  session.asked = asked;
+  session.asked = std::make_shared<const Json>(asked);
   session.started = fmt::to_string(clock_ns(CLOCK_REALTIME));
   set_state(number, session, SessionState::Starting);
 }
@@ -80,10 +80,10 @@ void Sessions::take_line(uint32_t number, Session& session, const StreamLine& li
   if (line.word == LineWord::Columns && session.state == SessionState::Starting)
     set_state(number, session, SessionState::Running);
   if (line.word == LineWord::Losses)
-    session.losses = Json::parse(line.text, nullptr, false)["losses"];
+    session.losses = std::make_shared<const Json>(Json::parse(line.text, nullptr, false)["losses"]);
   if (line.word != LineWord::End) return;
   session.has_end = true;
-  session.losses = member_of(line.text, "end", "losses");
+  session.losses = std::make_shared<const Json>(member_of(line.text, "end", "losses"));
   session.error = message_of(member_of(line.text, "end", "error"));
 }
 
@@ -96,7 +96,10 @@ void Sessions::end(uint32_t number, const std::string& status, const std::string
                     : status == "0"             ? ""
                                                 : "the session ended by " + status;
     const Json error = session.error.empty() ? Json() : Json{{"message", session.error}};
-    const Json end = {{"end", {{"why", status}, {"losses", session.losses}, {"error", error}}}};
+    const Json end = {{"end",
+                       {{"why", status},
+                        {"losses", session.losses ? *session.losses : Json()},
+                        {"error", error}}}};
     lines_.add(number, LineKind::Pinned, content_of(number, output::json_text(end)));
   }
   set_state(number, session, SessionState::Ended);
@@ -126,11 +129,11 @@ size_t Sessions::living() const {
 Json Sessions::json(uint32_t number) const {
   const Session& session = all_.at(number);
   Json json = {{"id", session_id(number)}};
-  json.update(session.asked);
+  json.update(*session.asked);
   json["state"] = name_of(session.state);
   json["started"] = session.started;
   json["lines"] = session.lines;
-  if (!session.losses.is_null()) json["losses"] = session.losses;
+  if (session.losses && !session.losses->is_null()) json["losses"] = *session.losses;
   if (!session.error.empty()) json["error"] = session.error;
   return json;
 }

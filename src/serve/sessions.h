@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -39,14 +40,14 @@ class Sessions {
 
  private:
   struct Session {
-    Json asked;
+    std::shared_ptr<const Json> asked{};
     SessionState state = SessionState::Starting;
     std::string started{};
     uint64_t lines = 0;
     StreamLines reader{};
     std::string messages{};  // The first of them.
     bool has_end = false;
-    Json losses{};
+    std::shared_ptr<const Json> losses{};
     std::string error{};
   };
 
