@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
