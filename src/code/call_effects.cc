@@ -188,9 +188,12 @@ class EffectsFinder {
 
   [[nodiscard]] CallUse use_of_r11_by(const Instruction& at) const {
     if (at.flow != Flow::IndirectCall) {
-      const auto range = code_.range_at(branch_target(code_, at));
-      const uint32_t owner = range ? code_.owner_of(*range) : 0;
-      if (range && result_.calls.reads[owner].has(abi::Register::R11)) return CallUse::Reads;
+      const uint64_t target = branch_target(code_, at);
+      const auto range = code_.range_at(target);
+      // Of who begins in the middle of another function nothing is known.
+      if (range && !code_.function_starting_at(target)) return CallUse::Reads;
+      if (range && result_.calls.reads[code_.owner_of(*range)].has(abi::Register::R11))
+        return CallUse::Reads;
     }
     return overwrites(at) ? CallUse::Overwrites : CallUse::Keeps;
   }

@@ -244,6 +244,41 @@ TEST(CallEffects, WhatIsReadBesideAnOwnValueIsAnArgumentOnlyIfSomebodyPassesIt) 
   EXPECT_FALSE(effects.reads[2].has(Register::R11));
 }
 
+// The second one is entered behind what writes r11.
+CLEW_TEXT_CASE(effects_enters, R"(
+  call effects_middle
+  ret
+  effects_whole: mov (%rdi), %r11
+  effects_middle: add %r11, %rax
+  ret
+)");
+CLEW_LABEL(effects_whole);
+
+TEST(CallEffects, WhoCallsIntoTheMiddleOfAFunctionMayPassAnything) {
+  const TextCase text = TextCase(effects_enters, effects_enters_end)
+                            .function(effects_enters, effects_whole)
+                            .function(effects_whole, effects_enters_end);
+  const CallEffects effects = effects_of(text, Given::All);
+  EXPECT_TRUE(effects.reads[0].has(Register::R11));
+  EXPECT_FALSE(effects.reads[1].has(Register::R11));
+}
+
+CLEW_TEXT_CASE(effects_pushes, R"(
+  push %r11
+  pop %rax
+  ret
+  effects_pushes_for: call effects_pushes
+  ret
+)");
+CLEW_LABEL(effects_pushes_for);
+
+TEST(CallEffects, WhatIsPushedByWhoNeverWritesItIsAnArgument) {
+  const TextCase text = TextCase(effects_pushes, effects_pushes_end)
+                            .function(effects_pushes, effects_pushes_for)
+                            .function(effects_pushes_for, effects_pushes_end);
+  EXPECT_TRUE(effects_of(text, Given::All).reads[1].has(Register::R11));
+}
+
 CLEW_TEXT_CASE(effects_argument, R"(
   mov %r11, %rax
   ret

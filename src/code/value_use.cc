@@ -13,11 +13,11 @@ namespace clew::code {
 namespace {
 
 // Whether the instruction may have r8 to r15 as an operand: those need a prefix (Intel SDM vol. 2,
-// 2.2.1, 2.3, 2.7.1). Decoding takes ten times as long.
+// 2.2.1, 2.3, 2.7.1; AMD's XOP, Intel's REX2). Decoding takes ten times as long.
 bool may_name_high(std::span<const uint8_t> bytes) {
   return std::any_of(bytes.begin(), bytes.end(), [](uint8_t byte) {
     const bool is_rex = (byte & 0xf0) == 0x40 && (byte & 7) != 0;
-    return is_rex || byte == 0xc4 || byte == 0xc5 || byte == 0x62;
+    return is_rex || byte == 0xc4 || byte == 0xc5 || byte == 0x62 || byte == 0x8f || byte == 0xd5;
   });
 }
 
@@ -42,6 +42,7 @@ class ValueFollower {
   }
 
   [[nodiscard]] bool is_lost() const { return is_lost_; }
+  [[nodiscard]] bool is_pushed() const { return is_pushed_; }
   [[nodiscard]] bool is_returned() const { return is_returned_; }
   [[nodiscard]] bool is_passed_on() const { return is_passed_on_; }
   [[nodiscard]] const std::unordered_set<uint64_t>& reads() const { return reads_; }
@@ -65,8 +66,12 @@ class ValueFollower {
     }
     if (flow == Flow::Trap) return;
     const RegisterEffect effect = effect_of(code_, *at, register_);
-    const bool is_read = flow != Flow::Nop && !is_push(*at) && effect.read.has(register_);
-    if (is_read) reads_.insert(address);
+    const bool is_read = flow != Flow::Nop && effect.read.has(register_);
+    if (is_read && is_push(*at)) {
+      is_pushed_ = true;
+    } else if (is_read) {
+      reads_.insert(address);
+    }
     if (flow == Flow::Next && effect.written.has(register_)) return;
     leave(*at);
   }
@@ -115,6 +120,7 @@ class ValueFollower {
     const auto other = code_.function_starting_at(target);
     if (!other || *other == owner_) return go_to(target);
     calls(at);
+    is_returned_ = true;  // By that one, if it keeps it.
   }
 
   void jump_by_table(const Instruction& at) {
@@ -132,6 +138,7 @@ class ValueFollower {
   std::unordered_set<uint64_t> seen_;
   std::unordered_set<uint64_t> reads_;
   bool is_lost_ = false;
+  bool is_pushed_ = false;
   bool is_returned_ = false;
   bool is_passed_on_ = false;
 };
@@ -160,8 +167,12 @@ ValueUse ValueUses::of_value_at(uint64_t address, AtReturn at_return) {
   found.follow_from(address);
   const bool is_returned = found.is_returned() && at_return == AtReturn::Read;
   if (found.is_passed_on() || is_returned) return ValueUse::Read;
-  if (found.reads().empty()) return found.is_lost() ? ValueUse::Unknown : ValueUse::None;
+  if (found.reads().empty() && !found.is_pushed())
+    return found.is_lost() ? ValueUse::Unknown : ValueUse::None;
   if (!own_reads_) own_reads_ = find_own_reads(code_, function_, register_, calls_);
+  // Who never writes it has no other value to push.
+  if (found.is_pushed() && own_reads_->empty()) return ValueUse::Read;
+  if (found.reads().empty()) return found.is_lost() ? ValueUse::Unknown : ValueUse::None;
   const bool is_beside = std::all_of(found.reads().begin(), found.reads().end(),
                                      [this](uint64_t read) { return own_reads_->contains(read); });
   if (!is_beside) return ValueUse::Read;

@@ -29,7 +29,7 @@ enum class CallUse : uint8_t { Keeps, Overwrites, Reads };
 using UseOfCalls = std::function<CallUse(const Instruction&)>;
 
 enum class ValueUse : uint8_t {
-  None,     // Overwritten on every way, or only pushed.
+  None,     // Overwritten on every way, or only pushed, in a function that reads it elsewhere.
   Beside,   // Read, but only where what the function itself writes there is read, too.
   Read,     // Read where nothing but this value comes, or by a call.
   Unknown,  // Some way leads where nobody looks: by a jump that is not understood, out of the

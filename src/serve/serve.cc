@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/serve.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/random.h>
@@ -77,6 +79,24 @@ Expected<Listener> listen_at_asked(uint16_t port) {
                                               port, other->port, other->port));
 }
 
+// Nothing is open but these two: whoever takes the front over has no terminal to type into, and
+// nothing that the keeper, or who started it, has open.
+void keep_only(int channel, int listener) {
+  {
+    const FileDescriptor nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
+    for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+      if (standard != channel && standard != listener) (void)dup2(nothing.get(), standard);
+  }
+  unsigned from = STDERR_FILENO + 1;
+  for (const int kept : {std::min(channel, listener), std::max(channel, listener)}) {
+    const auto number = static_cast<unsigned>(kept);
+    if (number < from) continue;
+    if (number > from) (void)close_range(from, number - 1, 0);
+    from = number + 1;
+  }
+  (void)close_range(from, ~0U, 0);
+}
+
 // In the process that is to be the front. What a terminal sends is the keeper's to hear.
 [[noreturn]] void be_front(FrontParts parts) {
   sigset_t signals;
@@ -86,6 +106,8 @@ Expected<Listener> listen_at_asked(uint16_t port) {
     fmt::print(stderr, "clew: error: {}\n", given_up.error().message);
     _exit(EXIT_FAILURE);
   }
+  (void)setsid();
+  keep_only(parts.channel.descriptor(), parts.listener.get());
   (void)serve_browsers(std::move(parts));
   _exit(EXIT_SUCCESS);
 }
@@ -119,7 +141,8 @@ Expected<void> serve(const Settings& settings, int stop_descriptor,
   Expected<void> kept =
       Keeper(Channel(std::move(ours)), {.commands_allowed = settings.facts.commands_allowed})
           .run(stop_descriptor);
-  (void)waitpid(front, nullptr, 0);  // It sees that we have left.
+  (void)kill(front, SIGKILL);  // It has nothing to finish.
+  (void)waitpid(front, nullptr, 0);
   return kept;
 }
 
