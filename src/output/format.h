@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "aggregate/value.h"
 #include "collect/losses.h"
@@ -56,6 +57,8 @@ struct HistogramStyle {
 // Control characters as \n, \t, \xNN; invalid UTF-8 bytes as \xNN: traced data must not drive the
 // terminal.
 [[nodiscard]] std::string printable(std::string_view text);
+// Without their ends. They lie in the text.
+[[nodiscard]] std::vector<std::string_view> lines_in(std::string_view text);
 // Columns that a terminal needs for valid UTF-8.
 [[nodiscard]] size_t display_width(std::string_view text);
 

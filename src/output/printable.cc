@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text from a traced program, made safe for a terminal.
+#include <algorithm>
 #include <cstdint>
 
 #include <fmt/format.h>
@@ -84,6 +85,16 @@ size_t display_width(std::string_view text) {
     if (!continues(text, at)) ++width;
   }
   return width;
+}
+
+std::vector<std::string_view> lines_in(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
 }
 
 }  // namespace clew::output

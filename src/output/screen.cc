@@ -10,19 +10,6 @@
 #include "output/format.h"
 
 namespace clew::output {
-namespace {
-
-std::vector<std::string_view> lines_in(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
-}  // namespace
 
 std::string_view first_columns(std::string_view line, size_t width) {
   size_t at = 0;

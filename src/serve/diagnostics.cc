@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "output/format.h"
+
 namespace clew::serve {
 namespace {
 
@@ -26,16 +28,6 @@ std::optional<size_t> take_number(std::string_view& text) {
   if (read.ec != std::errc()) return std::nullopt;
   text.remove_prefix(static_cast<size_t>(read.ptr - text.data()));
   return number;
-}
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
 }
 
 // "query:2:10: error: …"
@@ -172,7 +164,7 @@ size_t byte_offset(std::string_view text, size_t units) {
 
 Json diagnostics_of(std::string_view text, std::string_view messages) {
   Json list = Json::array();
-  const std::vector<std::string_view> lines = lines_of(messages);
+  const std::vector<std::string_view> lines = output::lines_in(messages);
   for (size_t i = 0; i < lines.size(); ++i) {
     const auto of_query = said_of_query(lines[i]);
     const auto of_script = of_query ? std::nullopt : said_of_script(lines[i]);
